@@ -126,7 +126,7 @@ def _decoded_below(directory: str, rest: str) -> list[str]:
 
 
 def _encoded(path: str) -> str:
-    """Write a path as Claude Code names its folder: a dash for each UTF-16 unit, ASCII alphanumerics aside."""
+    """Write a path as Claude Code names its folder: each UTF-16 unit but ASCII alphanumerics a dash."""
     return "".join(
         character if character.isascii() and character.isalnum() else "-" * (1 + (ord(character) > 0xFFFF))
         for character in path

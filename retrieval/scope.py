@@ -182,10 +182,13 @@ def _entries(data: bytes, home: Path | None) -> list[Alias]:
     # Most state directories have no aliases, and then a search doesn't pay for the parser.
     import json
 
-    document = json.loads(data) if len(data) <= MAX_ALIAS_FILE_BYTES else None
-    if not isinstance(document, dict):
-        raise ValueError(f"not an object of at most {MAX_ALIAS_FILE_BYTES} bytes")
-    return [_entry(old, value, home) for old, value in document.items()]
+    if len(data) > MAX_ALIAS_FILE_BYTES:
+        raise ValueError(f"larger than {MAX_ALIAS_FILE_BYTES} bytes")
+    match json.loads(data):
+        case dict() as document:
+            return [_entry(old, value, home) for old, value in document.items()]
+        case _:
+            raise ValueError("not an object of old and new paths")
 
 
 def _entry(old: str, value: object, home: Path | None) -> Alias:
