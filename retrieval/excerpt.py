@@ -6,20 +6,18 @@ every folded character remembers which original one it came from.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
-from retrieval.query import Query, content_terms, fold, occurrences
+from retrieval.query import Query, content_terms, folding_table, occurrences
 
 MAX_SPANS_PER_TERM = 1_000
 """Matches of one term that are weighed; what a reader sees doesn't improve with more."""
 SNAP_CHARS = 24
 """How far an edge may move to end at white space, about two words."""
-
-_ASCII_OR_ONE = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +30,7 @@ class Excerpt:
     truncated: bool
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):
     """A match in the original text; `term` is the place of its term among those sought."""
 
     start: int
@@ -79,28 +76,21 @@ def fold_with_offsets(text: str) -> tuple[str, Sequence[int]]:
     """
     if text.isascii():
         return text.lower(), range(len(text) + 1)
-    pieces: list[str] = []
-    offsets: list[int] = []
-    known: dict[str, str] = {}
-    for run in _ASCII_OR_ONE.finditer(text):
-        piece, at = run.group(), run.start()
-        if piece.isascii():
-            pieces.append(piece.lower())
-            offsets.extend(range(at, run.end()))
-            continue
-        folded = known.get(piece)
-        if folded is None:
-            folded = known[piece] = fold(piece)
-        pieces.append(folded)
-        offsets.extend([at] * len(folded))
+    table = folding_table(text)
+    folded = text.translate(table)
+    if all(len(replacement) == 1 for replacement in table.values()):
+        return folded, range(len(text) + 1)
+    sizes = {character: len(replacement) for character, replacement in table.items()}
+    offsets = [at for at, character in enumerate(text) for _ in range(sizes[ord(character)])]
     offsets.append(len(text))
-    return "".join(pieces), offsets
+    return folded, offsets
 
 
 def _best_window(spans: Sequence[Span], budget: int) -> tuple[int, int]:
-    """Choose the stretch within the budget with most distinct terms; then the shortest, then the first."""
+    """Choose the stretch within the budget with most distinct terms; then the densest, then the first."""
     inside: Counter[int] = Counter()
-    best, best_rank = (spans[0].start, spans[0].end), (0, 0)
+    sizes = {span.term: span.end - span.start for span in spans}
+    best, best_rank = (0, 0), (0, 0)
     left = 0
     for span in spans:
         inside[span.term] += 1
@@ -108,12 +98,11 @@ def _best_window(spans: Sequence[Span], budget: int) -> tuple[int, int]:
             span.end - spans[left].start > budget or inside[spans[left].term] > 1
         ):
             inside[spans[left].term] -= 1
-            if not inside[spans[left].term]:
-                del inside[spans[left].term]
             left += 1
-        rank = (len(inside), spans[left].start - span.end)
-        if rank > best_rank:
-            best, best_rank = (spans[left].start, span.end), rank
+        terms = [term for term, count in inside.items() if count]
+        gaps = span.end - spans[left].start - sum(sizes[term] for term in terms)
+        if (len(terms), -gaps) > best_rank:
+            best, best_rank = (spans[left].start, span.end), (len(terms), -gaps)
     return best
 
 

@@ -24,8 +24,9 @@ MAX_QUERY_CHARS = 32_768
 MATCHES_NOTHING = '""'
 _MISSES_BEFORE_REGEX = 64
 _UNSEARCHABLE = re.compile("[\0\ud800-\udfff]")
-_LETTER = "[^\\W_\ue000-\uf8ff]|[\ue000-\uf8ff\U000f0000-\U0010fffd]"
-_PART = re.compile(f"(?:{_LETTER})(?:{_LETTER}|[\u0300-\u036f])*")
+# Letters, digits and private use as FTS5 has it, then also the marks that it drops inside a token.
+_PRIVATE_USE = "\ue000-\uf8ff\U000f0000-\U0010fffd"
+_PART = re.compile(rf"(?:[^\W_]|[{_PRIVATE_USE}])(?:[^\W_]|[\u0300-\u036f{_PRIVATE_USE}])*")
 _COLUMN = re.compile("[a-z_]+")
 _PROSE_PUNCTUATION = "\"'`.,;:!?()[]{}<>\u2026\u201c\u201d\u2018\u2019\u00ab\u00bb\u00bf\u00a1"
 
@@ -86,6 +87,9 @@ def parse_query(text: str) -> Query:
     """
     truncated = len(text) > MAX_QUERY_CHARS
     pieces = _UNSEARCHABLE.sub(" ", text[:MAX_QUERY_CHARS]).split()
+    if truncated:
+        # The last piece may be half a word.
+        pieces = pieces[:-1] or pieces
     distinct: dict[str, Term] = {}
     single: dict[str, Term] = {}
     for piece in pieces:
@@ -116,14 +120,13 @@ def match_any(terms: Collection[Term], columns: Sequence[str] | None = None) -> 
 
 
 def fold(text: str) -> str:
-    """Take compatibility forms, combining marks and case away: two spellings of one word become equal.
+    """Take compatibility forms, combining marks and case away: two spellings of one word become equal."""
+    return text.lower() if text.isascii() else text.translate(folding_table(text))
 
-    Every character folds for itself, so that folded text can be mapped back to the original.
-    """
-    if text.isascii():
-        return text.lower()
-    folded = _without_marks(unicodedata.normalize("NFKD", text)).casefold()
-    return folded if unicodedata.is_normalized("NFKD", folded) else fold(folded)
+
+def folding_table(text: str) -> dict[int, str]:
+    """Say what each character of a text folds to: none, one or several; its neighbours don't matter."""
+    return {ord(character): _folded_character(character) for character in set(text)}
 
 
 def occurrences(term: Term, folded: str) -> Iterator[int]:
@@ -153,9 +156,11 @@ def own_match(query: Query, folded_text: str) -> bool:
     return any(adjacent(term, folded_text) for term in content_terms(query))
 
 
-def _without_marks(decomposed: str) -> str:
-    """Drop combining marks; before case folding, which makes a letter of one of them."""
-    return "".join(character for character in decomposed if not unicodedata.combining(character))
+def _folded_character(character: str) -> str:
+    """Drop marks before folding case, which makes a letter of one of them."""
+    decomposed = unicodedata.normalize("NFKD", character)
+    folded = "".join(part for part in decomposed if not unicodedata.combining(part)).casefold()
+    return folded if unicodedata.is_normalized("NFKD", folded) else fold(folded)
 
 
 def _term(piece: str) -> tuple[Term | None, bool]:
