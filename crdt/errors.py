@@ -115,6 +115,13 @@ class Damaged(AtriumError):
     default_hint = "run `atrium doctor --deep`"
 
 
+class Cancelled(AtriumError):
+    """Whoever asked is gone or pressed Ctrl-C; what was finished until then is kept."""
+
+    code, http_status, exit_status = "cancelled", 499, 130
+    default_hint = "run the same command again, it goes on where it stopped"
+
+
 class StateBusy(AtriumError):
     """Another process holds the state directory."""
 

@@ -88,3 +88,7 @@ class ManifestLog(Protocol):
     def tails(self) -> list[tuple[bytes, int, int]]:
         """List waiting fragments: (hash, hybrid clock, size in bytes), oldest first."""
         ...
+
+    def close(self) -> None:
+        """Give back what the log holds open."""
+        ...

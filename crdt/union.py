@@ -19,6 +19,10 @@ from crdt.events import ARCHIVE_SCHEMA, Conversation, Event, Fragment, Kind, Pro
 TITLE_CHARS_MAX = 120
 _CUT = "..."
 
+Position = tuple[str, int, str]
+"""Where an event stands in its conversation: (time carried forward, place in its file, id)."""
+NOWHERE: Position = ("", -1, "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamped:
@@ -47,10 +51,14 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Union:
-    """A merged conversation, its events in order with who serves each, and what disagreed."""
+    """A merged conversation, its events in order with who serves each, and what disagreed.
+
+    `last` is the position of the last event: (time carried forward, place in its file, id).
+    """
 
     conversation: Conversation
     served: tuple[Served, ...]
+    last: Position
     conflicts: tuple[Conflict, ...]
 
 
@@ -109,20 +117,22 @@ def union(fragments: Sequence[Stamped]) -> Union:
         chosen.append(served)
         if len(candidates) > 1 and (conflict := _conflict(key, served, candidates)):
             conflicts.append(conflict)
-    in_order = tuple(order(chosen))
+    placed = order(chosen)
+    in_order = tuple(item for _, item in placed)
     return Union(
         conversation=_conversation(ordered, in_order),
         served=in_order,
+        last=placed[-1][0] if placed else NOWHERE,
         conflicts=tuple(sorted(conflicts, key=lambda conflict: conflict.event_id)),
     )
 
 
-def order(served: Iterable[Served]) -> list[Served]:
-    """Sort events by (time carried forward in their file, place in the file, id)."""
+def order(served: Iterable[Served]) -> list[tuple[Position, Served]]:
+    """Sort events by (time carried forward in their file, place in the file, id), and say each position."""
     streams: dict[str, list[Served]] = {}
     for item in served:
         streams.setdefault(item.by.fragment.relative_path, []).append(item)
-    keyed = []
+    keyed: list[tuple[Position, Served]] = []
     for items in streams.values():
         items.sort(key=lambda item: item.event.seq)
         carried = next((key for item in items if (key := instant_key(item.event.timestamp))), "")
@@ -130,7 +140,7 @@ def order(served: Iterable[Served]) -> list[Served]:
             carried = instant_key(item.event.timestamp) or carried
             keyed.append(((carried, item.event.seq, item.event.id or ""), item))
     keyed.sort(key=lambda pair: pair[0])
-    return [item for _, item in keyed]
+    return keyed
 
 
 def _age(stamped: Stamped) -> tuple[int, str]:

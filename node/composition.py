@@ -1,0 +1,150 @@
+"""Put one state directory together: the only place that constructs stores.
+
+The daemon and every one-shot command get the same `Local`.  Parts are opened when first asked for, so
+that a search opens an index and nothing else.  `open_local(..., writable=True)` is for who holds the
+state's lock; a reader creates nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from crdt.errors import IndexUnavailable, ReadOnlyState
+from node import config
+from retrieval.scope import Aliases
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from archivist.redact import Redactor
+    from crdt.archive import Archive
+    from node.config import NodeConfig
+    from node.local_store import LocalStore
+    from node.paths import StatePaths
+    from retrieval.follow import ArchiveFollower
+    from retrieval.index_reader import IndexReader
+    from retrieval.index_writer import IndexWriter
+    from retrieval.substrings import SubstringFollower
+
+
+class Local:
+    """One open state directory."""
+
+    def __init__(self, settings: NodeConfig, *, writable: bool, served_by: str) -> None:
+        self.config = settings
+        self.writable = writable
+        self.served_by = served_by
+        """`node` or `in_process`, as answers say it."""
+
+    @property
+    def paths(self) -> StatePaths:
+        """The paths of the state directory."""
+        return self.config.paths
+
+    @property
+    def home(self) -> Path:
+        """The home directory that workspaces are written against."""
+        return config.home()
+
+    @property
+    def aliases(self) -> Aliases:
+        """The workspace aliases as the file says now."""
+        return Aliases.load(self.paths.aliases, self.home)
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """The redactor of this version, which knows this person's home directories."""
+        from archivist.redact import Redactor
+
+        return Redactor(self.config.homes)
+
+    @contextmanager
+    def reader(self) -> Iterator[IndexReader]:
+        """Open the index for one answer; raises `IndexUnavailable` where there is none."""
+        from retrieval.index_reader import open_reader
+
+        reader = open_reader(self.paths.index_db, self.paths.substrings_db, self.aliases)
+        try:
+            yield reader
+        finally:
+            reader.close()
+
+    @cached_property
+    def archive(self) -> Archive:
+        """The canonical archive; a reader of none gets `IndexUnavailable`."""
+        from crdt.archive import Archive
+        from crdt.segments import SegmentDirectory
+        from crdt.store import open_store
+
+        if self.writable:
+            self.paths.segments.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            store = open_store(self.paths.feeds_db, writable=self.writable)
+        except FileNotFoundError:
+            raise IndexUnavailable("there is no archive yet", hint="run `atrium capture`") from None
+        return Archive(store, SegmentDirectory(self.paths.segments))
+
+    @cached_property
+    def local_store(self) -> LocalStore:
+        """What belongs to this node alone: cursors, ingested lines, note roots."""
+        from node.local_store import LocalStore
+
+        return LocalStore(self.paths.local_db, writable=self.writable)
+
+    @cached_property
+    def index(self) -> IndexWriter:
+        """The index's writer."""
+        from retrieval.index_schema import open_index_writer
+        from retrieval.index_writer import IndexWriter
+
+        self._need_writable()
+        return IndexWriter(open_index_writer(self.paths.index_db))
+
+    @property
+    def follower(self) -> ArchiveFollower:
+        """What brings the index level with the archive."""
+        from retrieval.follow import ArchiveFollower
+
+        return ArchiveFollower(self.index, self.archive)
+
+    @property
+    def substrings(self) -> SubstringFollower:
+        """What brings the substring lane level with the index."""
+        from retrieval.substrings import SubstringFollower
+
+        self._need_writable()
+        return SubstringFollower(self.paths.substrings_db, self.paths.index_db)
+
+    def forget_index(self) -> None:
+        """Close and remove everything derived; the next use makes it anew."""
+        from retrieval.index_schema import discard_database
+
+        self._need_writable()
+        if "index" in self.__dict__:
+            self.index.connection.close()
+            del self.__dict__["index"]
+        for path in (self.paths.index_db, self.paths.substrings_db):
+            discard_database(path)
+
+    def close(self) -> None:
+        """Close what was opened."""
+        if "index" in self.__dict__:
+            self.index.connection.close()
+        if "local_store" in self.__dict__:
+            self.local_store.close()
+        if "archive" in self.__dict__:
+            self.archive.log.close()
+
+    def _need_writable(self) -> None:
+        if not self.writable:
+            raise ReadOnlyState("this needs to write, and the state directory was opened for reading")
+
+
+def open_local(settings: NodeConfig, *, writable: bool, served_by: str = "in_process") -> Local:
+    """Open a state directory; a writer makes it with its private modes, and must hold its lock."""
+    if writable:
+        settings.paths.create()
+    return Local(settings, writable=writable, served_by=served_by)

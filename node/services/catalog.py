@@ -1,0 +1,63 @@
+"""Every use-case by name: what it takes, whether it writes, and where it is.
+
+One table serves the unix socket, the in-process command and, later, REST and MCP.  Modules are named as
+text and imported when called, so that a search never pays for a capture.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from node.services import requests
+
+if TYPE_CHECKING:
+    from node.composition import Local
+
+Document = dict[str, object]
+Progress = Callable[[Document], None]
+"""Takes `{"phase", "done", "total", "unit", …}`; called at most a few times a second."""
+Handler = Callable[["Local", requests.Request, Progress], Document]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseCase:
+    """One thing that a node can be asked.  A handler raises `AtriumError` and never prints."""
+
+    name: str
+    request: type[requests.Request]
+    writes: bool
+    module: str
+
+    def load(self) -> Handler:
+        """Import the module and return its `handle`."""
+        handler: Handler = importlib.import_module(self.module).handle
+        return handler
+
+
+def _case(name: str, request: type[requests.Request], *, writes: bool = False) -> UseCase:
+    return UseCase(
+        name=name, request=request, writes=writes, module=f"node.services.{name.replace('-', '_')}"
+    )
+
+
+USE_CASES: dict[str, UseCase] = {
+    case.name: case
+    for case in (
+        _case("search", requests.SearchRequest),
+        _case("context", requests.ContextRequest),
+        _case("show", requests.ShowRequest),
+        _case("status", requests.StatusRequest),
+        _case("doctor", requests.DoctorRequest),
+        _case("gaps", requests.GapsRequest),
+        _case("capture", requests.CaptureRequest, writes=True),
+        _case("ingest", requests.IngestRequest, writes=True),
+        _case("ingest-notes", requests.NotesRequest, writes=True),
+        _case("export", requests.ExportRequest),
+        _case("redact", requests.RedactRequest, writes=True),
+        _case("rebuild", requests.RebuildRequest, writes=True),
+        _case("prepare-context", requests.PrepareRequest, writes=True),
+    )
+}

@@ -1,0 +1,204 @@
+"""One reader of the index: lays out a scope, runs a lane, brings hits whole, counts and digests.
+
+A reader takes no lock and writes nothing.  It sees one consistent state per statement; several readers run
+beside the writer.  Scope is laid out as rows of a temporary table, one for each stored workspace that
+belongs to it with the dates between which it does, so that filtering happens inside the query.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from crdt.sqlite import faults, uri
+from retrieval.index_schema import NAME, open_index_reader
+from retrieval.index_writer import POPULATION_CONVERSATION, POPULATION_NOTE
+from retrieval.models import Candidate, Deadline, Filter, Hit, LaneAnswer
+from retrieval.query import Query
+from retrieval.scope import Aliases
+from retrieval.substrings import search_substrings
+from retrieval.words import search_words
+
+_SCOPE_TABLE = """
+CREATE TEMP TABLE scope (workspace INTEGER NOT NULL, since TEXT NOT NULL, before TEXT NOT NULL)
+"""
+_SCOPE_INDEX = "CREATE INDEX temp.scope_by_workspace ON scope (workspace)"
+_ADD_SCOPE = "INSERT INTO temp.scope (workspace, since, before) VALUES (?, ?, ?)"
+_HITS_BY_ROW = "SELECT * FROM hits WHERE id IN (SELECT value FROM json_each(?))"
+_HITS_BY_PREFIX = """
+SELECT * FROM hits WHERE id IN
+    (SELECT id FROM records WHERE record_id >= ? AND record_id < ? ORDER BY record_id LIMIT 3)
+ORDER BY record_id
+"""
+_HITS_AROUND = """
+SELECT hits.* FROM hits WHERE conversation = (SELECT conversation FROM records WHERE id = ?)
+ORDER BY event_index
+"""
+_HITS_OF_NOTE = "SELECT * FROM hits WHERE note_root = ? AND note_path = ? ORDER BY event_index"
+_NOTE_NAMES = "SELECT note_path, note_names FROM conversations WHERE note_root = ? AND removed_hlc = 0"
+_DIGEST = "SELECT record_id, content_sha256 FROM records WHERE population = ? ORDER BY record_id"
+_BY_SOURCE = """
+SELECT c.source, count(*) FROM records r JOIN conversations c ON c.id = r.conversation GROUP BY c.source
+ORDER BY c.source
+"""
+_META = "SELECT value FROM meta WHERE key = ?"
+_CATALOG = """
+SELECT id, conversation_id, source FROM conversations
+WHERE population = 0 AND (removed_hlc = 0 OR ?) ORDER BY conversation_id
+"""
+_CONVERSATION = "SELECT id, removed_hlc, captured FROM conversations WHERE conversation_id = ?"
+_HEX_CHARS = 64
+
+
+class IndexReader:
+    """A read-only view of the index; `close` it."""
+
+    def __init__(self, connection: sqlite3.Connection, aliases: Aliases) -> None:
+        self.connection = connection
+        self.aliases = aliases
+        self._laid_out: str | None = None
+
+    def words(self, query: Query, wanted: Filter, limit: int, deadline: Deadline) -> LaneAnswer:
+        """Search the words lane."""
+        self._lay_out(wanted.workspace)
+        return search_words(self.connection, query, wanted, limit, deadline)
+
+    def substrings(self, text: str, wanted: Filter, limit: int, deadline: Deadline) -> LaneAnswer:
+        """Search the substring lane."""
+        self._lay_out(wanted.workspace)
+        with faults(NAME):
+            return search_substrings(self.connection, text, wanted, limit, deadline)
+
+    def hits(self, candidates: Sequence[Candidate], lane: str) -> list[Hit]:
+        """Bring candidates whole, in their order; one that left the index meanwhile is left out."""
+        scores = {candidate.row: candidate.score for candidate in candidates}
+        with faults(NAME):
+            rows = self.connection.execute(_HITS_BY_ROW, (json.dumps(list(scores)),)).fetchall()
+        found = {row[0]: self._hit(row, scores[row[0]], lane) for row in rows}
+        return [found[row] for row in scores if row in found]
+
+    def by_prefix(self, prefix: str) -> list[Hit]:
+        """Find records by the beginning of their id, in hex; at most three, to tell that it is ambiguous."""
+        low = bytes.fromhex(prefix.ljust(_HEX_CHARS, "0"))
+        high = bytes.fromhex(prefix.ljust(_HEX_CHARS, "f")) + b"\0"
+        with faults(NAME):
+            rows = self.connection.execute(_HITS_BY_PREFIX, (low, high)).fetchall()
+        return [self._hit(row, 0.0, "") for row in rows]
+
+    def conversation_of(self, row: int) -> list[Hit]:
+        """Bring every record of the conversation of a record, in order."""
+        with faults(NAME):
+            return [self._hit(found, 0.0, "") for found in self.connection.execute(_HITS_AROUND, (row,))]
+
+    def note(self, root: int, path: str) -> list[Hit]:
+        """Bring the records of a note in order; none when it is not indexed."""
+        with faults(NAME):
+            rows = self.connection.execute(_HITS_OF_NOTE, (root, path)).fetchall()
+        return [self._hit(row, 0.0, "linked") for row in rows]
+
+    def note_names(self, root: int) -> dict[str, list[str]]:
+        """List the notes of a root: path to its title and aliases."""
+        with faults(NAME):
+            rows = self.connection.execute(_NOTE_NAMES, (root,)).fetchall()
+        return {path: json.loads(names) for path, names in rows}
+
+    def digest(self, *, notes: bool = False) -> str:
+        """Hash the sorted (record id, content hash) pairs of the canonical populations, or of the notes."""
+        population = POPULATION_NOTE if notes else POPULATION_CONVERSATION
+        hashed = hashlib.sha256()
+        with faults(NAME):
+            for record_id, content in self.connection.execute(_DIGEST, (population,)):
+                hashed.update(record_id)
+                hashed.update(content)
+        return hashed.hexdigest()
+
+    def by_source(self) -> dict[str, int]:
+        """Count the records of each source."""
+        with faults(NAME):
+            return dict(self.connection.execute(_BY_SOURCE).fetchall())
+
+    def meta(self, key: str) -> int | str | None:
+        """Read one of the index's own values."""
+        with faults(NAME):
+            row = self.connection.execute(_META, (key,)).fetchone()
+        return row[0] if row else None
+
+    def conversations(self, *, removed: bool = False) -> Iterator[tuple[int, str, str]]:
+        """List conversations of the archive by id: (row, id, source); `removed` adds tombstoned ones."""
+        with faults(NAME):
+            rows = self.connection.execute(_CATALOG, (removed,)).fetchall()
+        return ((row, identity.hex(), source) for row, identity, source in rows)
+
+    def conversation(self, conversation_id: str) -> tuple[int, bool, bool] | None:
+        """Find a conversation: (row, whether it is tombstoned, whether it was captured)."""
+        with faults(NAME):
+            row = self.connection.execute(_CONVERSATION, (bytes.fromhex(conversation_id),)).fetchone()
+        return (row[0], bool(row[1]), bool(row[2])) if row else None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+    def _lay_out(self, workspace: str | None) -> None:
+        """Put the stored workspaces of a scope into the temporary table that the lanes join."""
+        if workspace is None or workspace == self._laid_out:
+            return
+        with faults(NAME):
+            if self._laid_out is None:
+                self.connection.execute(_SCOPE_TABLE)
+                self.connection.execute(_SCOPE_INDEX)
+            self.connection.execute("DELETE FROM temp.scope")
+            stored = dict(self.connection.execute("SELECT path, id FROM workspaces").fetchall())
+            windows = self.aliases.windows(workspace, stored)
+            rows = [(stored[path], since, before) for path, since, before in windows]
+            self.connection.executemany(_ADD_SCOPE, rows)
+        self._laid_out = workspace
+
+    def _hit(self, row: tuple[object, ...], score: float, lane: str) -> Hit:
+        (identity, record, text, role, source, conversation, title, index, revision, at, path, root, note) = (
+            row
+        )
+        workspace = self.aliases.resolve(str(path), str(at) if at else None) if path else None
+        return Hit(
+            row=int(str(identity)), record_id=_hex(record), text=str(text), score=score, lane=lane,
+            role=str(role), provider=str(source), conversation_id=_hex(conversation), title=str(title),
+            event_index=int(str(index)), source_sha256=_hex(revision), authored_at=str(at) if at else None,
+            workspace=workspace, note_root=int(str(root)) if root is not None else None,
+            note_path=str(note) if note is not None else None,
+        )  # fmt: skip
+
+
+def open_reader(index_path: Path, substrings_path: Path, aliases: Aliases) -> IndexReader:
+    """Open the index with the substring lane beside it where there is one.
+
+    Raises `IndexUnavailable` where there is no index.
+    """
+    connection = open_index_reader(index_path)
+    if substrings_path.exists():
+        with faults("derived/substrings.db"):
+            try:
+                connection.execute("ATTACH DATABASE ? AS lane", (uri(substrings_path, "ro"),))
+                connection.execute("SELECT count(*) FROM lane.sqlite_schema").fetchone()
+            except sqlite3.OperationalError:
+                # Beside a read-only directory SQLite can't make its -shm file; nobody writes there then.
+                if connection.execute("SELECT 1 FROM pragma_database_list WHERE name = 'lane'").fetchone():
+                    connection.execute("DETACH DATABASE lane")
+                connection.execute("ATTACH DATABASE ? AS lane", (uri(substrings_path, "immutable"),))
+        if _generation(connection, "main") != _generation(connection, "lane"):
+            connection.execute("DETACH DATABASE lane")
+    return IndexReader(connection, aliases)
+
+
+def _generation(connection: sqlite3.Connection, schema: str) -> object:
+    statement = {
+        "main": "SELECT value FROM main.meta WHERE key = 'generation'",
+        "lane": "SELECT value FROM lane.meta WHERE key = 'generation'",
+    }[schema]
+    return connection.execute(statement).fetchone()
+
+
+def _hex(value: object) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,133 @@
+"""The tables of `derived/index.db` and how it is opened.
+
+    fragments      where every fragment of the archive lies, by conversation      (the catalog)
+    streams        how far each source file of a conversation is indexed
+    conversations  one row each, with what appending to it needs
+    records        one row a message or note chunk, narrow; texts lie beside it
+    words          FTS5 over own text and neighbours, without content of its own
+    retired        rows that the substring lane must still forget
+    hits           (a view) a record whole, as answers show it
+
+Row ids of records only rise and are never used again, so that a follower knows what it has seen.  The
+file is made under another name and moved into place whole: a reader never meets half a schema.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+from crdt.errors import IndexUnavailable
+from crdt.sqlite import faults, open_reader, open_writer
+
+VERSION = 1
+NAME = "derived/index.db"
+
+_TABLES = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT",
+    "CREATE TABLE workspaces (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE) STRICT",
+    """CREATE TABLE fragments (
+        sha256 BLOB PRIMARY KEY, conversation INTEGER NOT NULL, hlc INTEGER NOT NULL,
+        redactor INTEGER NOT NULL,
+        segment BLOB, frame_offset INTEGER NOT NULL, frame_bytes INTEGER NOT NULL, skip INTEGER NOT NULL,
+        size INTEGER NOT NULL
+    ) STRICT""",
+    "CREATE INDEX fragments_by_conversation ON fragments (conversation)",
+    """CREATE TABLE streams (
+        conversation INTEGER NOT NULL, path TEXT NOT NULL, last_seq INTEGER NOT NULL,
+        PRIMARY KEY (conversation, path)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE conversations (
+        id INTEGER PRIMARY KEY, conversation_id BLOB NOT NULL UNIQUE, population INTEGER NOT NULL,
+        source TEXT NOT NULL, source_id TEXT NOT NULL, title TEXT NOT NULL, workspace INTEGER, parent_id TEXT,
+        automation INTEGER NOT NULL, captured INTEGER NOT NULL, last_key TEXT NOT NULL, last_id TEXT NOT NULL,
+        next_index INTEGER NOT NULL, tail1 INTEGER, tail2 INTEGER, removed_hlc INTEGER NOT NULL,
+        note_root INTEGER, note_path TEXT, note_names TEXT
+    ) STRICT""",
+    "CREATE INDEX conversations_by_root ON conversations (note_root, note_path) WHERE note_root IS NOT NULL",
+    """CREATE TABLE note_roots (id INTEGER PRIMARY KEY, root_id BLOB NOT NULL UNIQUE) STRICT""",
+    """CREATE TABLE records (
+        id INTEGER PRIMARY KEY, record_id BLOB NOT NULL UNIQUE, conversation INTEGER NOT NULL,
+        population INTEGER NOT NULL, workspace INTEGER, role TEXT NOT NULL, event_id TEXT NOT NULL,
+        content_sha256 BLOB NOT NULL, source_sha256 BLOB NOT NULL, authored_at TEXT,
+        event_index INTEGER NOT NULL,
+        before1 INTEGER, before2 INTEGER
+    ) STRICT""",
+    "CREATE INDEX records_by_conversation ON records (conversation, event_index)",
+    "CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT",
+    """CREATE VIEW hits AS
+    SELECT r.id, r.record_id, t.text, r.role, c.source, c.conversation_id, c.title, r.event_index,
+           r.source_sha256, r.authored_at, w.path AS workspace, c.note_root, c.note_path, r.conversation
+    FROM records r JOIN texts t ON t.id = r.id JOIN conversations c ON c.id = r.conversation
+    LEFT JOIN workspaces w ON w.id = r.workspace""",
+    "CREATE TABLE retired (id INTEGER PRIMARY KEY, record INTEGER NOT NULL, text TEXT NOT NULL) STRICT",
+    """CREATE VIRTUAL TABLE words USING fts5 (
+        own, near, content = '', tokenize = 'unicode61 remove_diacritics 2'
+    )""",
+)
+
+
+def open_index_writer(path: Path) -> sqlite3.Connection:
+    """Open the index for its writer; one that is absent or of another version is made anew, empty."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    create_database(path, create_tables, VERSION)
+    connection = open_writer(path, durable=False)
+    if _version(connection) == VERSION:
+        return connection
+    connection.close()
+    discard_database(path)
+    create_database(path, create_tables, VERSION)
+    return open_writer(path, durable=False)
+
+
+def open_index_reader(path: Path) -> sqlite3.Connection:
+    """Open the index for reading; raises `IndexUnavailable` where it is absent or of another version."""
+    try:
+        with faults(NAME):
+            connection = open_reader(path)
+    except FileNotFoundError:
+        raise IndexUnavailable("there is no index yet") from None
+    if (found := _version(connection)) != VERSION:
+        connection.close()
+        raise IndexUnavailable(f"the index is of version {found}, this program reads {VERSION}")
+    return connection
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Make the empty tables of the index."""
+    for statement in _TABLES:
+        connection.execute(statement)
+    connection.execute("INSERT INTO meta (key, value) VALUES ('generation', ?)", (secrets.token_hex(8),))
+
+
+def create_database(path: Path, tables: Callable[[sqlite3.Connection], None], version: int) -> None:
+    """Make a database under another name and move it into place whole; an existing one stays."""
+    if path.exists():
+        return
+    temporary = path.with_name(f"{path.name}.new-{os.getpid()}")
+    with faults(path.name):
+        temporary.unlink(missing_ok=True)
+        connection = sqlite3.connect(temporary, isolation_level=None)
+        try:
+            connection.execute("BEGIN")
+            tables(connection)
+            connection.execute(f"PRAGMA user_version = {version}")
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+        temporary.chmod(0o600)
+        temporary.replace(path)
+
+
+def discard_database(path: Path) -> None:
+    """Remove a derived database with its log."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    with faults(NAME):
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])

@@ -1,0 +1,183 @@
+"""The substring lane: any three characters or more, wherever they stand, case apart.
+
+A trigram index in a database of its own, so that building it (twice the work of the words) never holds up
+the words lane and runs beside it on another core.  It follows `records` by row id; what it has not seen
+yet is scanned, so an answer is right at every moment.  Scripts without spaces are searched here when the
+words lane finds nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+from crdt.sqlite import faults, open_writer, transaction
+from retrieval.index_schema import create_database, discard_database, open_index_reader
+from retrieval.models import Candidate, Deadline, Filter, LaneAnswer
+from retrieval.words import interruptible
+
+NAME = "derived/substrings.db"
+VERSION = 1
+CHARS_MIN = 3
+BATCH_RECORDS = 2_000
+PATTERN_CHARS_MAX = 1_000
+"""Characters of a query that are looked for; the trigram tokenizer pays for every one."""
+
+_TABLES = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT",
+    "CREATE VIRTUAL TABLE substrings USING fts5 (text, content = '', tokenize = 'trigram')",
+)
+_GET = "SELECT value FROM meta WHERE key = ?"
+_SET = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+_NEW = "SELECT id, text FROM texts WHERE id > ? ORDER BY id LIMIT ?"
+_RETIRED = "SELECT id, record, text FROM retired WHERE id > ? ORDER BY id LIMIT ?"
+_ADD = "INSERT INTO substrings (rowid, text) VALUES (?, ?)"
+_FORGET = "INSERT INTO substrings (substrings, rowid, text) VALUES ('delete', ?, ?)"
+_GENERATION = "SELECT value FROM meta WHERE key = 'generation'"
+
+_SCOPE = """
+  AND EXISTS (SELECT 1 FROM temp.scope s WHERE s.workspace = r.workspace
+              AND coalesce(r.authored_at, '') >= s.since AND coalesce(r.authored_at, '') < s.before)
+"""
+_SELECT = """
+SELECT r.id, -bm25(substrings) AS strength, '' FROM lane.substrings
+JOIN main.records r ON r.id = substrings.rowid
+WHERE substrings MATCH ?1 AND r.role IN (SELECT value FROM json_each(?2))
+ORDER BY strength DESC, r.record_id LIMIT ?3
+"""
+_SELECT_SCOPED = _SELECT.replace("ORDER BY", f"{_SCOPE}ORDER BY")
+_SCAN = """
+SELECT r.id, 0.0, '' FROM main.texts t JOIN main.records r ON r.id = t.id
+WHERE t.id > ?1 AND r.role IN (SELECT value FROM json_each(?2)) AND has_pattern(t.text)
+ORDER BY r.record_id
+"""
+_SCAN_SCOPED = _SCAN.replace("ORDER BY", f"{_SCOPE}ORDER BY")
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Make the empty tables of the lane."""
+    for statement in _TABLES:
+        connection.execute(statement)
+
+
+class SubstringFollower:
+    """Brings the lane level with the index, a batch a transaction; crash-safe at any point."""
+
+    def __init__(self, path: Path, index_path: Path) -> None:
+        self._path = path
+        self._index_path = index_path
+
+    def catch_up(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Take in what is new in the index and forget what left it; return the records taken in."""
+        index = open_index_reader(self._index_path)
+        try:
+            lane = self._open(index)
+            try:
+                return self._follow(lane, index, progress)
+            finally:
+                lane.close()
+        finally:
+            index.close()
+
+    def _open(self, index: sqlite3.Connection) -> sqlite3.Connection:
+        """Open the lane's file, made anew when it follows another generation of the index."""
+        generation = index.execute(_GENERATION).fetchone()
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        create_database(self._path, create_tables, VERSION)
+        lane = open_writer(self._path, durable=False)
+        if lane.execute(_GET, ("generation",)).fetchone() not in (None, generation):
+            lane.close()
+            discard_database(self._path)
+            create_database(self._path, create_tables, VERSION)
+            lane = open_writer(self._path, durable=False)
+        with transaction(lane):
+            lane.execute(_SET, ("generation", generation[0] if generation else ""))
+        return lane
+
+    def _follow(
+        self,
+        lane: sqlite3.Connection,
+        index: sqlite3.Connection,
+        progress: Callable[[int, int], None] | None,
+    ) -> int:
+        taken = 0
+        with faults(NAME):
+            total = index.execute(
+                "SELECT count(*) FROM texts WHERE id > ?", (_value(lane, "record"),)
+            ).fetchone()[0]
+            while self._forget_batch(lane, index):
+                pass
+            while batch := index.execute(_NEW, (_value(lane, "record"), BATCH_RECORDS)).fetchall():
+                with transaction(lane):
+                    lane.executemany(_ADD, batch)
+                    lane.execute(_SET, ("record", batch[-1][0]))
+                taken += len(batch)
+                if progress:
+                    progress(taken, total)
+        return taken
+
+    def _forget_batch(self, lane: sqlite3.Connection, index: sqlite3.Connection) -> bool:
+        """Forget retired rows that the lane had taken in; False when none are left."""
+        retired = index.execute(_RETIRED, (_value(lane, "retired"), BATCH_RECORDS)).fetchall()
+        if not retired:
+            return False
+        seen = _value(lane, "record")
+        with transaction(lane):
+            lane.executemany(_FORGET, [(record, text) for _, record, text in retired if record <= seen])
+            lane.execute(_SET, ("retired", retired[-1][0]))
+        return True
+
+
+def _value(lane: sqlite3.Connection, key: str) -> int:
+    row = lane.execute(_GET, (key,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def search_substrings(
+    connection: sqlite3.Connection, text: str, wanted: Filter, limit: int, deadline: Deadline
+) -> LaneAnswer:
+    """Find records that have the text anywhere, best first; `lane` must be attached where it exists.
+
+    Fewer than three characters find nothing.  Records that the trigram index has not seen come after the
+    ranked ones, in the order of their ids.
+    """
+    pattern = " ".join(text.replace("\0", " ").split())[:PATTERN_CHARS_MAX]
+    if len(pattern) < CHARS_MIN:
+        return LaneAnswer()
+    roles = json.dumps(wanted.roles)
+    scoped = wanted.workspace is not None
+    ranked: list[tuple[int, float, str]] = []
+    is_cut, seen = False, 0
+    if _is_attached(connection):
+        seen = int(
+            (connection.execute("SELECT value FROM lane.meta WHERE key = 'record'").fetchone() or (0,))[0]
+        )
+        phrase = '"' + pattern.replace('"', '""') + '"'
+        statement = _SELECT_SCOPED if scoped else _SELECT
+        ranked, is_cut = interruptible(connection, statement, (phrase, roles, limit), deadline)
+    scanned, is_cut_too = _scan(connection, pattern, (seen, roles), deadline, scoped=scoped)
+    best = max((strength for _, strength, _ in ranked), default=0.0) or 1.0
+    candidates = [Candidate(row=row, score=1.0 + strength / best) for row, strength, _ in ranked]
+    candidates += [Candidate(row=row, score=0.5) for row in scanned]
+    return LaneAnswer(candidates=tuple(candidates[:limit]), is_exhausted=is_cut or is_cut_too)
+
+
+def _scan(
+    connection: sqlite3.Connection,
+    pattern: str,
+    parameters: tuple[int, str],
+    deadline: Deadline,
+    *,
+    scoped: bool,
+) -> tuple[list[int], bool]:
+    """Look for the pattern in records that the trigram index has not seen."""
+    sought = pattern.casefold()
+    connection.create_function("has_pattern", 1, lambda text: sought in text.casefold())
+    rows, is_cut = interruptible(connection, _SCAN_SCOPED if scoped else _SCAN, parameters, deadline)
+    return [row for row, _, _ in rows], is_cut
+
+
+def _is_attached(connection: sqlite3.Connection) -> bool:
+    return any(row[1] == "lane" for row in connection.execute("PRAGMA database_list"))

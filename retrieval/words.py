@@ -1,0 +1,159 @@
+"""The words lane: whole words, folded, over a record's own text and its neighbours'.
+
+Two passes over FTS5: records with every term, then records with any, until there are enough.  The second
+pass leaves out stop words, and in a large index words that more than 1% of the records have, unless
+nothing else is left.  A record that matches only by its neighbours ranks below all whose own text matches;
+so its score is less by one, and that of a record with every term is more by one.  Ties go by record id.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from crdt.sqlite import faults
+from retrieval.index_schema import NAME
+from retrieval.models import Candidate, Deadline, Filter, LaneAnswer
+from retrieval.query import Query, Term, adjacent, content_terms, fold, match_all, match_any, own_match
+
+WEIGHT_OWN, WEIGHT_NEAR = 1.0, 0.4
+"""Column weights of bm25 (RETRIEVAL.md 2b)."""
+DEPTH_MIN = 100
+"""Candidates looked at before the best are chosen, however few are wanted."""
+DEPTH_VERIFIED = 400
+"""The same where adjacency has to be verified on the texts found."""
+COMMON_SHARE = 0.01
+LARGE_RECORDS = 10_000
+"""From this size on, words that more than 1% of the records have are left out of the OR pass."""
+_STEPS_PER_CHECK = 20_000
+
+_SELECT = """
+SELECT r.id, -bm25(words, 1.0, 0.4) AS strength, t.text
+FROM words JOIN records r ON r.id = words.rowid JOIN texts t ON t.id = r.id
+WHERE words MATCH ?1 AND r.role IN (SELECT value FROM json_each(?2))
+ORDER BY strength DESC, r.record_id LIMIT ?3
+"""
+_SELECT_SCOPED = """
+SELECT r.id, -bm25(words, 1.0, 0.4) AS strength, t.text
+FROM words JOIN records r ON r.id = words.rowid JOIN texts t ON t.id = r.id
+WHERE words MATCH ?1 AND r.role IN (SELECT value FROM json_each(?2))
+  AND EXISTS (SELECT 1 FROM temp.scope s WHERE s.workspace = r.workspace
+              AND coalesce(r.authored_at, '') >= s.since AND coalesce(r.authored_at, '') < s.before)
+ORDER BY strength DESC, r.record_id LIMIT ?3
+"""
+_VOCABULARY = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'words', 'row')"
+_FREQUENCY = "SELECT doc FROM temp.vocabulary WHERE term = ?"
+_COUNT = "SELECT count(*) FROM records"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    row: int
+    strength: float
+    own: bool
+    every_term: bool
+
+
+def search_words(
+    connection: sqlite3.Connection, query: Query, wanted: Filter, limit: int, deadline: Deadline
+) -> LaneAnswer:
+    """Find records by whole words, best first, at most `limit`.
+
+    The scope of `wanted` must have been laid out in `temp.scope` (see `index_reader`).
+    """
+    if not query.terms:
+        return LaneAnswer()
+    depth = max(limit, DEPTH_VERIFIED if query.every_term_punctuated else DEPTH_MIN)
+    passes = _Passes(connection, query, wanted, deadline)
+    found = passes.run(match_all(query), depth, every_term=True)
+    if len(query.terms) > 1 and len(found) < depth and not passes.is_exhausted:
+        known = {item.row for item in found}
+        rest = passes.run(match_any(passes.rare_terms()), depth, every_term=False)
+        found += [item for item in rest if item.row not in known]
+    return LaneAnswer(candidates=tuple(_ranked(found)[:limit]), is_exhausted=passes.is_exhausted)
+
+
+class _Passes:
+    """One query's passes over the index, under one deadline."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, query: Query, wanted: Filter, deadline: Deadline
+    ) -> None:
+        self._connection = connection
+        self._query = query
+        self._wanted = wanted
+        self._deadline = deadline
+        self.is_exhausted = False
+
+    def run(self, expression: str, depth: int, *, every_term: bool) -> list[_Found]:
+        statement = _SELECT if self._wanted.workspace is None else _SELECT_SCOPED
+        parameters = (expression, json.dumps(self._wanted.roles), depth)
+        rows, is_interrupted = interruptible(self._connection, statement, parameters, self._deadline)
+        self.is_exhausted = self.is_exhausted or is_interrupted
+        return [item for row in rows if (item := self._judged(row, every_term=every_term)) is not None]
+
+    def _judged(self, row: tuple[int, float, str], *, every_term: bool) -> _Found | None:
+        """Look at a text that FTS5 found: whether it matches itself and has the exact punctuated forms."""
+        identity, strength, text = row
+        folded = fold(text)
+        if self._query.every_term_punctuated:
+            exact = [adjacent(term, folded) for term in self._query.terms]
+            if not (all(exact) if every_term else any(exact)):
+                return None
+        return _Found(identity, strength, own_match(self._query, folded), every_term)
+
+    def rare_terms(self) -> Sequence[Term]:
+        """Choose the terms of the OR pass."""
+        terms = content_terms(self._query)
+        with faults(NAME):
+            total = self._connection.execute(_COUNT).fetchone()[0]
+            if total < LARGE_RECORDS:
+                return terms
+            self._connection.execute(_VOCABULARY)
+            rare = [term for term in terms if self._frequency(term) <= total * COMMON_SHARE]
+        return rare or terms
+
+    def _frequency(self, term: Term) -> int:
+        """Tell how many records have the rarest part of a term."""
+        counts = []
+        for part in term.parts:
+            row = self._connection.execute(_FREQUENCY, (fold(part),)).fetchone()
+            counts.append(row[0] if row else 0)
+        return min(counts, default=0)
+
+
+def interruptible(
+    connection: sqlite3.Connection, statement: str, parameters: Iterable[object], deadline: Deadline
+) -> tuple[list[tuple[int, float, str]], bool]:
+    """Run a query until the deadline: rows so far, and whether it was cut off."""
+    rows: list[tuple[int, float, str]] = []
+    if deadline.passed():
+        return rows, True
+    connection.set_progress_handler(lambda: int(deadline.passed()), _STEPS_PER_CHECK)
+    try:
+        with faults(NAME):
+            try:
+                for row in connection.execute(statement, tuple(parameters)):
+                    rows.append(row)  # noqa: PERF402 - rows before an interruption count
+            except sqlite3.OperationalError as error:
+                if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":
+                    raise
+                return rows, True
+    finally:
+        connection.set_progress_handler(None, 0)
+    return rows, False
+
+
+def _ranked(found: Sequence[_Found]) -> list[Candidate]:
+    best = max((item.strength for item in found), default=0.0) or 1.0
+    scored = [
+        Candidate(
+            row=item.row,
+            score=item.strength / best + (1.0 if item.every_term else 0.0) - (0.0 if item.own else 2.0),
+        )
+        for item in found
+    ]
+    scored.sort(key=lambda candidate: -candidate.score)
+    return scored
