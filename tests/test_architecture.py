@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from functools import partial
 
 import pytest
 from importlinter import cli as import_linter
@@ -22,13 +21,21 @@ HOMES: dict[str, tuple[str, ...]] = {
         "crdt/migrations.py",
         "retrieval/index*.py",
         "retrieval/words.py",
-        "retrieval/substring.py",
+        "retrieval/substrings.py",
+        "retrieval/follow.py",
         "node/local_store.py",
         "archivist/providers/*.py",
     ),
     "sqlite_utils": ("crdt/migrations.py", "retrieval/index*.py", "node/local_store.py"),
     "zstandard": ("crdt/segments.py",),
-    "aiohttp": ("node/daemon.py", "node/api/*.py", "mesh/*.py", "archivist/llm.py"),
+    "aiohttp": (
+        "node/daemon.py",
+        "node/server.py",
+        "node/guard.py",
+        "node/api/*.py",
+        "mesh/*.py",
+        "archivist/llm.py",
+    ),
     "structlog": ("node/*.py",),
     "tomlkit": ("node/config.py", "deploy/*.py"),
     "tomllib": ("node/config.py", "deploy/bootstrap.py"),
@@ -53,7 +60,7 @@ COMPOSITION = "node/composition.py"
 CONNECTIONS = "crdt/sqlite.py"
 """Opens databases for the modules that may use sqlite3; a connection is not yet a store."""
 STORES_WITHOUT_CONNECTION = {"Archive", "SegmentDirectory"}
-"""Concrete stores that work on files; those that work on a database are found by their constructor."""
+"""Concrete stores that work on files; those that work on a database are found by the connection that they keep."""
 
 NOT_ON_THE_SEARCH_PATH = {
     "sqlite_utils",
@@ -125,38 +132,59 @@ def test_only_the_command_prints() -> None:
 
 
 def stores() -> dict[str, str]:
-    """Name every concrete store and every function that opens one, with the file that defines it."""
+    """Name every concrete store and every function that opens one, as `module.name`, with its package."""
     found: dict[str, str] = {}
     for source in package_sources():
-        for item in source.tree.body if source.path != CONNECTIONS else ():
-            is_class = isinstance(item, ast.ClassDef) and (
-                item.name in STORES_WITHOUT_CONNECTION
-                or "connection: sqlite3.Connection" in ast.unparse(item)
-            )
-            opens = isinstance(item, ast.FunctionDef) and item.name.startswith("open_")
-            if is_class or opens:
-                assert isinstance(item, (ast.ClassDef, ast.FunctionDef))
-                found[item.name] = source.path
+        kinds = [item for item in source.tree.body if isinstance(item, ast.ClassDef) and _is_store(item)]
+        openers = [
+            i for i in source.tree.body if isinstance(i, ast.FunctionDef) and i.name.startswith("open_")
+        ]
+        if source.path not in (CONNECTIONS, COMPOSITION):
+            found |= {
+                f"{_module(source)}.{item.name}": source.path
+                for item in (*kinds, *(openers if kinds else ()))
+            }
     return found
 
 
-def _gives_a_store(item: ast.ClassDef | ast.FunctionDef) -> bool:
-    if isinstance(item, ast.FunctionDef):
-        return item.name.startswith("open_")
-    return item.name in STORES_WITHOUT_CONNECTION or "connection: sqlite3.Connection" in ast.unparse(item)
+def _is_store(item: ast.ClassDef) -> bool:
+    return item.name in STORES_WITHOUT_CONNECTION or "self._connection = " in ast.unparse(item)
+
+
+def _module(source: Source) -> str:
+    return source.path.removesuffix(".py").replace("/", ".")
+
+
+def constructed_away_from_home(source: Source, known: dict[str, str]) -> list[str]:
+    """Find constructions of stores that another package defines; in `node`, that another module defines."""
+    own = source.path.rpartition("/")[0]
+    imported = {name for name, _ in rules.imports(source)}
+    foreign = {
+        name.rpartition(".")[2]
+        for name, path in known.items()
+        if imported & {name, name.rpartition(".")[0]} and (own == "node" or path.rpartition("/")[0] != own)
+    }
+    return list(rules.calls_of(frozenset(foreign), source))
 
 
 def test_one_module_constructs_the_stores() -> None:
     known = stores()
-    assert {"FeedStore", "open_store"} <= set(known)
-    found = []
-    for source in package_sources():
-        own = source.path.rpartition("/")[0]
-        foreign = {name for name, path in known.items() if own == "node" or path.rpartition("/")[0] != own}
-        foreign -= {name for name, path in known.items() if path == source.path}
-        if source.path != COMPOSITION:
-            found += every(partial(rules.calls_of, frozenset(foreign)), (source,))
-    none(found)
+    assert {"crdt.store.FeedStore", "crdt.store.open_store", "node.local_store.LocalStore"} <= set(known)
+    sources = [source for source in package_sources() if source.path != COMPOSITION]
+    none([finding for source in sources for finding in constructed_away_from_home(source, known)])
+
+
+def test_a_store_constructed_away_from_its_home_is_found() -> None:
+    known = {"crdt.store.open_store": "crdt/store.py", "node.local_store.LocalStore": "node/local_store.py"}
+
+    def found(path: str, text: str) -> list[str]:
+        return constructed_away_from_home(Source(path, text), known)
+
+    assert found("retrieval/x.py", "from crdt.store import open_store\nopen_store(p)")
+    assert found("node/services/x.py", "import crdt.store\ncrdt.store.open_store(p)")
+    assert found("node/x.py", "from node.local_store import LocalStore\nLocalStore(c)")
+    assert not found("crdt/x.py", "from crdt.store import open_store\nopen_store(p)")
+    assert not found("retrieval/x.py", "def open_store(p): ...\nopen_store(p)")
 
 
 def imported_modules(world: World, *words: str) -> set[str]:
