@@ -60,7 +60,7 @@ COMPOSITION = "node/composition.py"
 CONNECTIONS = "crdt/sqlite.py"
 """Opens databases for the modules that may use sqlite3; a connection is not yet a store."""
 STORES_WITHOUT_CONNECTION = {"Archive", "SegmentDirectory"}
-"""Concrete stores that work on files; those that work on a database are found by the connection that they keep."""
+"""Concrete stores that work on files; those on a database are found by the connection that they keep."""
 
 NOT_ON_THE_SEARCH_PATH = {
     "sqlite_utils",
