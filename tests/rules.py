@@ -235,7 +235,7 @@ def calls_of(names: frozenset[str], source: Source) -> Iterator[str]:
 
 
 def undocumented(source: Source) -> Iterator[str]:
-    """Find modules, classes and public functions without a docstring."""
+    """Find modules, classes and public functions without a docstring; what a private class has is private."""
     if ast.get_docstring(source.tree) is None:
         yield f"{source.path}:1 has no docstring"
     yield from _undocumented_in(source, source.tree)
@@ -248,7 +248,7 @@ def _undocumented_in(source: Source, parent: ast.Module | ast.ClassDef) -> Itera
         is_private = item.name.startswith("_") and not isinstance(item, ast.ClassDef)
         if not is_private and ast.get_docstring(item) is None:
             yield f"{source.path}:{item.lineno} {item.name} has no docstring"
-        if isinstance(item, ast.ClassDef):
+        if isinstance(item, ast.ClassDef) and not item.name.startswith("_"):
             yield from _undocumented_in(source, item)
 
 

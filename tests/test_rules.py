@@ -65,6 +65,7 @@ KEPT: list[tuple[Rule, str]] = [
     (rules.sleeping, "asyncio.sleep(0)"),
     (partial(rules.calls_of, frozenset({"Store"})), "def f(a: Store) -> Store: return a.store()"),
     (rules.undocumented, '"""A."""\ndef _f(): ...\n'),
+    (rules.undocumented, '"""A."""\nclass _A:\n "B."\n def c(self): ...\n'),
 ]
 
 
