@@ -1,0 +1,113 @@
+"""What all commands share: how they are declared, imported and explained.
+
+A command is a frozen dataclass of its options and a function that takes it and returns an exit status.
+The group knows commands by name only; a module is imported when its command is called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import cast
+
+import click
+
+Function = Callable[..., object]
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class Command(click.Command):
+    """A command whose help is set in colour on a terminal."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Give the help text, plain in a pipe."""
+        return _rich_help(self, ctx) if _on_a_terminal() else super().get_help(ctx)
+
+
+class Commands(click.Group):
+    """A group that imports `<package>.<name>` for its command `name`.
+
+    `table` maps sections to commands and their one-line help, in the order in which help shows them.
+    """
+
+    def __init__(self, package: str, table: dict[str, dict[str, str]], **settings: object) -> None:
+        super().__init__(**settings)  # type: ignore[arg-type]
+        self._package = package
+        self._table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the names in the order of the table."""
+        return [*(name for section in self._table.values() for name in section), *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command by its name."""
+        if not any(cmd_name in section for section in self._table.values()):
+            return super().get_command(ctx, cmd_name)
+        module = importlib.import_module(f"{self._package}.{cmd_name.replace('-', '_')}")
+        return cast("click.Command", module.command)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the nearest one there is."""
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            guess = f", did you mean `{near[0]}`?" if near else ""
+            ctx.fail(f"there is no command `{args[0]}`{guess}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the commands by section, importing none."""
+        width = max(len(name) for section in self._table.values() for name in section)
+        for section, commands in self._table.items():
+            with formatter.section(section):
+                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
+
+
+Decorator = Callable[[Function], Command]
+
+
+def declare(name: str, options: Callable[..., object], examples: Sequence[str]) -> Decorator:
+    """Declare a command whose function takes its options as one value of the type `options`.
+
+    Decorators of click for its options and arguments stand below this one.  The help is the function's
+    docstring and the examples, which can be pasted as they are.
+    """
+
+    def decorate(run: Function) -> Command:
+        @wraps(run)
+        def callback(**given: object) -> object:
+            return run(options(**given))
+
+        help_text = f"{run.__doc__}\n\n\b\n" + "\n".join(f"  {example}" for example in examples)
+        return click.command(name, cls=Command, context_settings=CONTEXT, help=help_text)(callback)
+
+    return decorate
+
+
+def json_option(function: Function) -> Function:
+    """Add `--json`."""
+    text = "Print one JSON document instead of lines for people."
+    return click.option("--json", "as_json", is_flag=True, help=text)(function)
+
+
+def _on_a_terminal() -> bool:
+    from node.config import wants_colour
+
+    return sys.stdout.isatty() and wants_colour()
+
+
+def _rich_help(shown: click.Command, ctx: click.Context) -> str:
+    import rich_click
+    from rich_click.rich_help_rendering import get_rich_help_text
+
+    rich_context = rich_click.RichContext(
+        shown, info_name=ctx.command_path, help_option_names=["-h", "--help"]
+    )
+    formatter = rich_context.make_formatter()
+    get_rich_help_text(shown, rich_context, formatter)
+    return formatter.getvalue().rstrip("\n")

@@ -1,0 +1,90 @@
+"""Turn errors into exit statuses and at most three plain lines on standard error.
+
+0 done, 1 unavailable or broken, 2 bad input, 3 no such pending thing, 75 state in use, 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from crdt.errors import AtriumError
+
+DONE = 0
+BROKEN = 1
+BAD_INPUT = 2
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+"""What a shell sees of a process that SIGPIPE ended: others do the same when their reader goes."""
+LINE_CHARS_MAX = 600
+
+
+def say(text: str) -> None:
+    """Print one line on standard error; control characters and line ends become spaces."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if len(line) > LINE_CHARS_MAX:
+        line = line[: LINE_CHARS_MAX - 1] + "…"
+    click.echo(line.encode("utf-8", "replace").decode(), err=True)
+
+
+def known(error: AtriumError) -> int:
+    """Report an error of ours."""
+    say(f"atrium: {error.detail}")
+    if error.hint:
+        say(f"hint: {error.hint}")
+    return error.exit_status
+
+
+def usage(error: click.ClickException) -> int:
+    """Report what click can't make sense of."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "atrium"
+    say(f"atrium: {error.format_message()}")
+    say(f"hint: see `{command} --help`")
+    return BAD_INPUT
+
+
+def interrupted() -> int:
+    """Report Ctrl-C."""
+    say("atrium: stopped; what was finished is kept, and it is safe to run the same command again")
+    return INTERRUPTED
+
+
+def pipe_closed() -> int:
+    """End quietly after the reader of our output went away.
+
+    Python flushes standard output once more at its end, so it is pointed at nothing.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return PIPE_CLOSED
+
+
+def system(error: OSError) -> int:
+    """Report what the operating system refused."""
+    where = f": {error.filename}" if error.filename else ""
+    say(f"atrium: {error.strerror or type(error).__name__}{where}")
+    say("hint: run `atrium doctor` to see what is wrong")
+    return BROKEN
+
+
+def unexpected(error: BaseException) -> int:
+    """Report a bug: one line, and where the frames of the traceback are.
+
+    Messages of foreign errors may quote a transcript, so neither the screen nor the log gets them.
+    """
+    from cli.traces import leave_trace
+
+    place = leave_trace(error)
+    say(f"atrium: unexpected {type(error).__name__}, a bug" + (f"; details are in {place}" if place else ""))
+    say("hint: run `atrium doctor`, and report this with the details")
+    return BROKEN
+
+
+def shown(path: Path) -> str:
+    """Write a path as a person would, with `~` for the home directory."""
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path.home would raise where there is none
+    text = os.fspath(path)
+    return "~" + text[len(home) :] if home != "/" and text.startswith(home + os.sep) else text
