@@ -11,13 +11,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from crdt.errors import Unavailable
 
-JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+if TYPE_CHECKING:
+    JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+else:
+    # The decoder of cursors resolves names at run time and can't follow one that names itself.
+    JsonValue = Any
 
 
 class RawEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -55,7 +59,7 @@ class Cursor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `size_bytes`, `modified_ns` and `inode` tell an unchanged source at a glance; `head_sha256` (first
     4 KiB at most) and `tail_sha256` (last 1 KiB before `offset`) tell one that only grew from one that
-    was rewritten.  `state` is the adapter's own and small.
+    was rewritten.  `state` is the adapter's own and small, of JSON values.
     """
 
     size_bytes: int = 0
@@ -65,7 +69,7 @@ class Cursor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     lines: int = 0
     head_sha256: str = ""
     tail_sha256: str = ""
-    state: dict[str, JsonValue] = {}
+    state: dict[str, object] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,114 @@
+"""Capture, as a use-case: read the agents' transcripts, archive them, make them searchable.
+
+The substring lane follows in the same run, beside nothing: words are searchable as soon as a batch is
+written, and what the substring lane has not seen yet it finds by scanning.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from archivist.capture import CaptureOptions, CaptureReport, CaptureState, Roots, capture
+from archivist.fragments import FragmentMaker
+from archivist.providers import PROVIDERS
+from crdt.errors import BadInput
+from node.services.catalog import Document, Progress
+from node.services.refresh import stamp_refresh
+from node.services.requests import CaptureRequest, Request
+from retrieval.scope import workspace_of
+
+if TYPE_CHECKING:
+    from node.composition import Local
+
+_PROGRESS_INTERVAL_S = 0.2
+
+
+def handle(local: Local, request: Request, progress: Progress) -> Document:
+    """Capture; the document is that of DECISIONS.md 34, and `words_seconds` until all was searchable."""
+    if not isinstance(request, CaptureRequest):
+        raise TypeError(request)
+    began_s = time.monotonic()
+    roots = _roots(request.roots)
+    follower = local.follower
+    follower.catch_up()
+    state = CaptureState(
+        archive=local.archive,
+        follower=follower,
+        catalog=local.index.connection,
+        cursors=local.local_store,
+        maker=FragmentMaker(
+            local.redactor, socket.gethostname(), local.home, lambda path: workspace_of(path, local.home)
+        ),
+    )
+    options = CaptureOptions(
+        since_ns=_since_ns(request.since), dry_run=request.dry_run, on_progress=_teller(progress)
+    )
+    report = capture(state, roots, options)
+    words_s = time.monotonic() - began_s
+    if not request.dry_run:
+        local.substrings.catch_up(lambda done, total: progress(_step("substrings", done, total, "records")))
+        stamp_refresh(local.paths)
+    return {**_document(report), "words_seconds": round(words_s, 3)}
+
+
+def _roots(given: Mapping[str, list[str]]) -> list[Roots]:
+    roots = []
+    for name, folders in given.items():
+        if name not in PROVIDERS:
+            raise BadInput(f"there is no provider {name!r}", hint=f"providers: {', '.join(PROVIDERS)}")
+        roots += [Roots(provider=PROVIDERS[name], root=Path(folder)) for folder in folders]
+    return [place for place in roots if place.root.is_dir()]
+
+
+def _since_ns(since: str | None) -> int:
+    if since is None:
+        return 0
+    try:
+        moment = datetime.fromisoformat(since)
+    except ValueError:
+        raise BadInput(f"--since {since!r} is no date", hint="write it as YYYY-MM-DD") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1e9)
+
+
+def _teller(progress: Progress) -> Callable[[CaptureReport, int], None]:
+    """Tell progress a few times a second, however often it is reported."""
+    last_s = 0.0
+
+    def tell(report: CaptureReport, total: int) -> None:
+        nonlocal last_s
+        now_s = time.monotonic()
+        if now_s - last_s < _PROGRESS_INTERVAL_S:
+            return
+        last_s = now_s
+        step = _step("capture", report.bytes_read, total, "bytes")
+        conversations = sum(len(found) for found in report.conversations.values())
+        progress({**step, "conversations": conversations, "redactions": report.redactions})
+
+    return tell
+
+
+def _step(phase: str, done: int, total: int, unit: str) -> Document:
+    return {"phase": phase, "done": done, "total": total, "unit": unit}
+
+
+def _document(report: CaptureReport) -> Document:
+    return {
+        "schemaVersion": 1,
+        "conversations": sum(len(found) for found in report.conversations.values()),
+        "fragments": report.fragments,
+        "events": report.events,
+        "redactions": report.redactions,
+        "bytes": report.bytes_read,
+        "unchanged": report.unchanged,
+        "skipped": dict(sorted(report.skipped.items())),
+        "providers": {name: len(found) for name, found in sorted(report.conversations.items())},
+        "records": report.applied.written,
+        "rejected": dict(sorted(report.applied.tally.rejected.items())),
+    }
