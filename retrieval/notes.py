@@ -89,7 +89,7 @@ def read_note(root: Path, relative_path: str, walk: NoteWalk) -> Note | None:
 
 def parse_note(relative_path: str, data: bytes) -> Note:
     """Cut a note's bytes; its title is the front matter's, the first top heading, or the file's name."""
-    text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     front_matter = read_front_matter(text)
     split = split_note(text, front_matter.size_chars)
     return Note(
