@@ -141,6 +141,16 @@ def table(rows: Sequence[tuple[str, str]]) -> None:
         line(f"{name.ljust(width)}  {value}")
 
 
+def counts(document: Document) -> None:
+    """Print the counts and words of a document that has no form of its own."""
+    rows = [
+        (key.replace("_", " "), f"{value:,}" if isinstance(value, int | float) else plain(str(value)))
+        for key, value in document.items()
+        if isinstance(value, int | float | str) and key != "schemaVersion"
+    ]
+    table(rows)
+
+
 def _wants_colour() -> bool:
     from node.config import wants_colour
 

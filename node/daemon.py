@@ -72,12 +72,13 @@ class _Node:
     async def run(self, announce: Callable[[int], None]) -> int:
         port = bind_loopback(self._config.port)
         local = await self._workers.write(self._open)
-        gate = Gate(workers=self._workers, local=local, log=self._log)
+        number = int(port.getsockname()[1])
+        gate = Gate(workers=self._workers, local=local, log=self._log, port=number)
         _stop_on_signals(gate.stop)
         listeners = AsyncExitStack()
         try:
             await self._listen(gate, port, listeners)
-            announce(int(port.getsockname()[1]))
+            announce(number)
             self._log.info("node_started", version=VERSION, process=os.getpid())
             await self._serve_until_stopped(gate, local)
         finally:
@@ -89,7 +90,7 @@ class _Node:
     def _open(self) -> Local:
         from node.composition import open_local
 
-        return open_local(self._config.paths, self._config, writable=True)
+        return open_local(self._config, writable=True, served_by="node")
 
     async def _listen(self, gate: Gate, port: socket.socket, listeners: AsyncExitStack) -> None:
         for app, listener in ((local_app(), port), (socket_app(gate), open_socket(self._config.paths))):

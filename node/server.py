@@ -47,6 +47,8 @@ class Gate:
     workers: Workers
     local: Local
     log: Logger
+    port: int
+    """The local port, for who asks over the socket."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -85,7 +87,7 @@ def socket_app(gate: Gate) -> web.Application:
         return web.json_response({"status": "stopping", "pid": os.getpid()})
 
     async def health(_request: web.Request) -> web.StreamResponse:
-        return web.json_response({"status": "ok", "version": VERSION, "pid": os.getpid()})
+        return web.json_response({"status": "ok", "version": VERSION, "pid": os.getpid(), "port": gate.port})
 
     app = web.Application(client_max_size=BODY_BYTES_MAX, middlewares=[owner])
     app.on_response_prepare.append(strip_server)

@@ -1,0 +1,37 @@
+"""`atrium export`: write the archive to one file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from cli import arguments, exits, output, progress
+from cli.client import call
+from cli.command import declare, json_option
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `export` takes."""
+
+    file: str
+    everything: bool
+    as_json: bool
+
+
+@declare("export", Options, examples=("atrium export archive.jsonl", "atrium export everything.jsonl --all"))
+@click.argument("file", metavar="FILE")
+@click.option("--all", "everything", is_flag=True, help="Also conversations that a later ingest removed.")
+@json_option
+def command(options: Options) -> int:
+    """Write every archived conversation to one file that `atrium ingest` reads, with its manifest."""
+    request = {"path": arguments.absolute(options.file), "everything": options.everything}
+    with progress.shown() as report:
+        document = call("export", request, report)
+    if options.as_json:
+        output.print_json(document)
+    else:
+        count = output.plural(output.number_of(document, "records"), "conversation")
+        output.line(f"{count} written to {output.plain(output.text_of(document, 'output'))}")
+    return exits.DONE

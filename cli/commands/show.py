@@ -1,0 +1,56 @@
+"""`atrium show`: one record in its conversation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from cli import exits, output
+from cli.client import call
+from cli.command import declare, json_option
+from cli.commands.search import describe
+from cli.last_search import recall
+
+NUMBER_DIGITS_MAX = 3
+"""Longer digits are the beginning of an id: ids are hexadecimal and shortened to at least four."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `show` takes."""
+
+    record: str
+    around: int
+    as_json: bool
+
+
+@declare("show", Options, examples=("atrium show 1", "atrium show 3f9a12c0 --around 10"))
+@click.argument("record", metavar="N|ID")
+@click.option("--around", type=int, default=3, show_default=True, metavar="N", help="Turns before and after.")
+@json_option
+def command(options: Options) -> int:
+    """Show a hit of the last search in this terminal by its number, or any record by its id."""
+    by_number = (
+        options.record.isascii() and options.record.isdigit() and len(options.record) <= NUMBER_DIGITS_MAX
+    )
+    record = recall(int(options.record)) if by_number else options.record
+    document = call("show", {"record": record, "around": options.around})
+    if options.as_json:
+        output.print_json(document)
+    else:
+        _print(document)
+    return exits.DONE
+
+
+def _print(document: output.Document) -> None:
+    record = output.part_of(document, "record")
+    title = output.plain(output.text_of(document, "title"))
+    output.line(f"{output.strong(title)}  {describe(record)}".strip())
+    for turn in output.list_of(document, "conversation"):
+        here = output.text_of(turn, "record_id") == output.text_of(record, "record_id")
+        head = f"{output.text_of(turn, 'role')} {output.age(output.text_of(turn, 'authored_at'))}".strip()
+        output.line()
+        output.line(output.strong(f"▶ {head}") if here else output.faint(f"  {head}"))
+        for piece in output.plain(output.text_of(turn, "text")).splitlines():
+            output.line(f"  {piece}")
