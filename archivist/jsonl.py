@@ -15,6 +15,7 @@ given once the file was read to its end.
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 import os
@@ -49,12 +50,7 @@ NUL_BYTES: Final = "NUL bytes around a record"
 Line = bytes | bytearray
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
-
-class _AnyObject(msgspec.Struct):
-    """Accepts every object of JSON and keeps nothing of it."""
-
-
-_OBJECT: Final = msgspec.json.Decoder(_AnyObject)
+_JSON: Final = json.JSONDecoder()
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -87,12 +83,12 @@ class LineAdapter(Protocol):
         """Count a line that is no record, and keep its text."""
         ...
 
-    def finish(self) -> dict[str, JsonValue]:
+    def finish(self) -> dict[str, object]:
         """Complete the increment and return the state for its cursor."""
         ...
 
 
-AdapterMaker = Callable[[Source, Mapping[str, JsonValue]], LineAdapter]
+AdapterMaker = Callable[[Source, Mapping[str, object]], LineAdapter]
 
 
 def read_jsonl(source: Source, cursor: Cursor | None, make: AdapterMaker) -> Iterator[Increment]:
@@ -149,7 +145,7 @@ class _File:
             and self.tail_sha256(cursor.offset) == cursor.tail_sha256
         )
 
-    def cursor(self, offset: int, lines: int, state: dict[str, JsonValue]) -> Cursor:
+    def cursor(self, offset: int, lines: int, state: dict[str, object]) -> Cursor:
         """Describe a place in the middle of the file, with a fingerprint that no file has."""
         return Cursor(
             size_bytes=offset,
@@ -264,7 +260,7 @@ class _Pending:
         if not (self.data.startswith(b"{") and self.data.endswith(b"}")):
             return False
         try:
-            _OBJECT.decode(self.data)
+            msgspec.json.decode(self.data)
         except (msgspec.DecodeError, RecursionError):
             return False
         return self.size_bytes == len(self.data)
@@ -273,7 +269,7 @@ class _Pending:
 def _give(adapter: LineAdapter, line: Line, size_bytes: int, number: int, increment: Increment) -> None:
     if size_bytes - 1 > len(line):
         text = f"{line.decode('utf-8', 'replace')}\n[TRUNCATED: record of {size_bytes - 1} bytes]"
-        adapter.keep(OVERSIZED, text.replace("\0", "\ufffd"), number)
+        adapter.keep(OVERSIZED, _printable(text), number)
         return
     try:
         if line and not line.isspace():
@@ -287,22 +283,44 @@ def _give_tolerantly(adapter: LineAdapter, line: Line, number: int, increment: I
     if not (line[0] and line[-1]):
         # What a file system leaves where a machine stopped before the bytes reached the disk.
         increment.skipped[NUL_BYTES] += 1
-        line = line.strip(b"\0 \t\r")
-        if not line:
-            return
-    text = line.decode("utf-8", "replace").rstrip("\r")
+    rest = line.strip(b"\0 \t\r").removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
+    while rest:
+        end = _first_object_end(rest)
+        _give_text(adapter, rest[:end].rstrip(), number)
+        rest = rest[end:].lstrip()
+
+
+def _first_object_end(text: str) -> int:
+    """Find where the object that a text begins with ends; the whole text where it begins with none.
+
+    Two records stand in one line where their writers did not wait for each other.
+    """
     try:
-        value = json.loads(line.decode())
+        found, end = _JSON.raw_decode(text)
+    except (ValueError, RecursionError):
+        return len(text)
+    return end if isinstance(found, dict) and not _LONE_SURROGATE.search(text, 0, end) else len(text)
+
+
+def _give_text(adapter: LineAdapter, text: str, number: int) -> None:
+    if _LONE_SURROGATE.search(text):
+        replaced = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        adapter.keep(NOT_UTF8, _printable(replaced), number)
+        return
+    try:
+        value = json.loads(text)
         if isinstance(value, dict):
             _give_object(adapter, value, number)
         else:
             adapter.keep(NOT_OBJECT, text, number)
-    except UnicodeDecodeError:
-        adapter.keep(NOT_UTF8, text.replace("\0", "\ufffd"), number)
     except ValueError:
-        adapter.keep(NOT_JSON, text.replace("\0", "\ufffd"), number)
+        adapter.keep(NOT_JSON, _printable(text), number)
     except RecursionError:
         adapter.keep(TOO_DEEP, text, number)
+
+
+def _printable(text: str) -> str:
+    return text.replace("\0", "\ufffd")
 
 
 def _give_object(adapter: LineAdapter, value: dict[str, JsonValue], number: int) -> None:

@@ -75,7 +75,7 @@ PROVIDER: Final[Provider] = ClaudeCode()
 class _Transcript:
     """One file's lines, made events."""
 
-    def __init__(self, source: Source, state: Mapping[str, JsonValue]) -> None:
+    def __init__(self, source: Source, state: Mapping[str, object]) -> None:
         path = source.path
         self._track = Track(state)
         self._agent_file = path.stem if path.name.startswith(AGENT_FILE) else None
@@ -101,7 +101,7 @@ class _Transcript:
         self._track.skip(reason)
         self._track.keep(self._track.session or self._file_session, reason, text)
 
-    def finish(self) -> dict[str, JsonValue]:
+    def finish(self) -> dict[str, object]:
         """Complete the increment and return the state for its cursor."""
         return self._track.finish()
 

@@ -85,7 +85,7 @@ def _rollout_name(name: str) -> bool:
 class _Rollout:
     """One file's lines, made events."""
 
-    def __init__(self, source: Source, state: Mapping[str, JsonValue]) -> None:
+    def __init__(self, source: Source, state: Mapping[str, object]) -> None:
         self._track = Track(state)
         named = _SESSION_IN_NAME.search(source.path.stem)
         self._file_session = named[0] if named else source.path.stem
@@ -110,7 +110,7 @@ class _Rollout:
         self._track.skip(reason)
         self._track.keep(self._source_id(), reason, text)
 
-    def finish(self) -> dict[str, JsonValue]:
+    def finish(self) -> dict[str, object]:
         """Complete the increment and return the state for its cursor."""
         return self._track.finish()
 

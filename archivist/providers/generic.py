@@ -73,7 +73,7 @@ PROVIDER: Final[Provider] = Generic()
 class _Lines:
     """One file's lines, made events."""
 
-    def __init__(self, source: Source, state: Mapping[str, JsonValue]) -> None:
+    def __init__(self, source: Source, state: Mapping[str, object]) -> None:
         self._track = Track(state)
         self._file_session = source.relative_path.removesuffix(".jsonl")
         self._named = 0
@@ -96,7 +96,7 @@ class _Lines:
         self._fault(reason, number)
         self._track.keep(self._track.session or self._file_session, reason, text)
 
-    def finish(self) -> dict[str, JsonValue]:
+    def finish(self) -> dict[str, object]:
         """Complete the increment and return the state for its cursor."""
         return self._track.finish()
 

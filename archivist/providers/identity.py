@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from archivist.providers.base import JsonValue
 from crdt.ids import joined_sha256
 
 RECENT_KEYS_MAX: Final = 64
@@ -32,7 +31,7 @@ class Ordinals:
     count of its own: unique all the same, and the same however the file was cut.
     """
 
-    def __init__(self, state: Mapping[str, JsonValue]) -> None:
+    def __init__(self, state: Mapping[str, object]) -> None:
         """Go on from what `state` returned."""
         self._undated = _counts(state.get("undated"))
         self._recent = _counts(state.get("recent"))
@@ -58,9 +57,9 @@ class Ordinals:
             self._forgotten = max(self._forgotten, oldest.partition(" ")[0])
         return unnamed_raw_id(record_type, timestamp, known or 0)
 
-    def state(self) -> dict[str, JsonValue]:
+    def state(self) -> dict[str, object]:
         """Return what a later run needs, without what is empty."""
-        made: dict[str, JsonValue] = {}
+        made: dict[str, object] = {}
         if self._undated:
             made["undated"] = dict(self._undated)
         if self._recent:
@@ -72,7 +71,7 @@ class Ordinals:
         return made
 
 
-def _counts(value: JsonValue) -> dict[str, int]:
+def _counts(value: object) -> dict[str, int]:
     if not isinstance(value, dict):
         return {}
     return {key: count for key, count in value.items() if isinstance(count, int)}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from archivist.providers.base import Cursor, Increment, JsonValue, RawEvent, Session
+from archivist.providers.base import Cursor, Increment, RawEvent, Session
 from archivist.providers.identity import Ordinals
 from crdt.events import Kind, Role
 
@@ -43,7 +43,7 @@ class Known:
 class Track:
     """The bookkeeping of one source; `increment` is where events go at present."""
 
-    def __init__(self, state: Mapping[str, JsonValue]) -> None:
+    def __init__(self, state: Mapping[str, object]) -> None:
         """Go on from the state of a cursor, empty at the start of a source."""
         seq, session = state.get("seq"), state.get("session")
         self.seq = seq if isinstance(seq, int) else 0
@@ -100,7 +100,7 @@ class Track:
         """Count something that gave no event."""
         self.increment.skipped[label] += 1
 
-    def finish(self) -> dict[str, JsonValue]:
+    def finish(self) -> dict[str, object]:
         """Describe the increment's conversations in it, and return the state for its cursor."""
         for source_id, known in self._touched.items():
             self.increment.sessions[source_id] = Session(
@@ -112,7 +112,7 @@ class Track:
             )
             # A title is somebody's words, which no cursor may hold.
             known.title = None
-        made: dict[str, JsonValue] = {"seq": self.seq, **self.ordinals.state()}
+        made: dict[str, object] = {"seq": self.seq, **self.ordinals.state()}
         if self.session is not None:
             made["session"] = self.session
         if self._known:
@@ -120,8 +120,8 @@ class Track:
         return made
 
 
-def _as_json(known: Known) -> JsonValue:
-    made: dict[str, JsonValue] = {}
+def _as_json(known: Known) -> dict[str, object]:
+    made: dict[str, object] = {}
     if known.directory is not None:
         made["directory"] = known.directory
     if known.parent is not None:
@@ -131,7 +131,7 @@ def _as_json(known: Known) -> JsonValue:
     return made
 
 
-def _sessions(value: JsonValue) -> dict[str, Known]:
+def _sessions(value: object) -> dict[str, Known]:
     made: dict[str, Known] = {}
     if not isinstance(value, dict):
         return made
