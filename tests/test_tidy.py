@@ -25,6 +25,7 @@ CODECS: tuple[str, ...] = ()
 
 TESTED_ELSEWHERE: dict[str, str] = {
     "archivist/providers/base.py": "types only; tests/contracts runs over every adapter",
+    "archivist/sample_texts.py": "the story and its reader; tests/archivist/test_sample.py reads all of it",
     "crdt/errors.py": "the tree and its statuses; tests/test_docs.py walks it",
     "crdt/events.py": "types only; the tests of capture, segments and export encode and decode them",
     "node/services/catalog.py": "the table of use-cases; every test of a use-case goes through it",
