@@ -17,7 +17,7 @@ GIT_TIMEOUT_S = 30
 # A hook that runs us points these at its own repository.  Monitors named in a repository's settings are
 # programs, and a repository full of notes may be anybody's.
 _GIT = (
-    *("env", "-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE"),
+    *("env", "-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "LC_ALL=C"),
     *("git", "--no-optional-locks", "-c", "core.fsmonitor=false"),
 )
 
@@ -71,6 +71,8 @@ def shown_files(root: Path, base: str) -> ShownFiles | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
+    """What a git command gave back; `check` raises if it failed."""
+
     status: int
     output: bytes
     complaint: str
