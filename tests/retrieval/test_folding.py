@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from retrieval.folding import (
     MAX_GIT_FILE_BYTES,
-    MAX_LISTED_DIRECTORIES,
     folded_scratchpad,
     folded_worktree,
     has_git,
@@ -119,12 +118,12 @@ def home_coded(place: Path) -> str:
     )
 
 
-def test_looking_for_a_project_ends(place):
-    # Every prefix of dashes can be a directory, and each has as many below it.
-    for depth in range(1, 5):
-        for names in [("-" * (1 + number % 9),) * depth for number in range(9)]:
-            place.joinpath(*names).mkdir(parents=True, exist_ok=True)
-    pad = pad_of(home_coded(place) + "-" * 4 * MAX_LISTED_DIRECTORIES + "x")
+def test_looking_for_a_project_ends(place, monkeypatch):
+    deep = place / "a" / "b" / "c" / "d"
+    deep.mkdir(parents=True)
+    pad = pad_of(home_coded(deep))
+    assert folded_scratchpad(pad, [str(place)]) == str(deep)
+    monkeypatch.setattr("retrieval.folding.MAX_LISTED_DIRECTORIES", 3)
     assert folded_scratchpad(pad, [str(place)]) == pad
 
 
