@@ -15,7 +15,7 @@ import msgspec
 
 from crdt.errors import Damaged
 from crdt.events import Fragment
-from crdt.manifests import Logged, ManifestLog, Segment, Supersede, Tail, Tombstone
+from crdt.manifests import Logged, Manifest, ManifestLog, Segment, Supersede, Tail, Tombstone
 from crdt.segments import (
     SEGMENT_BYTES_MAX,
     SEGMENT_FRAGMENTS_MAX,
@@ -71,6 +71,24 @@ class Archive:
             return Appended(seq=self.log.head(), stored=())
         with faults("canonical/segments"):
             return self._append_segment(bodies) if seal else self._append_tail(bodies)
+
+    def stage(self, bodies: Sequence[Body]) -> Segment:
+        """Make a segment file durable without naming it; `commit` names it, the sweep erases it otherwise."""
+        with faults("canonical/segments"):
+            built = build(bodies)
+            self.segments.publish(built)
+        return self._manifest(built, {})
+
+    def commit(
+        self, staged: Sequence[Segment], waiting: Sequence[Body] = (), tombstone: Tombstone | None = None
+    ) -> list[Logged]:
+        """Log staged segments, fragments that wait for one, and a tombstone as one transaction."""
+        manifests: list[Manifest] = [*staged]
+        if waiting:
+            manifests.append(Tail(fragments=[bytes.fromhex(body.sha256) for body in waiting]))
+        if tombstone is not None and (tombstone.removed or tombstone.revived):
+            manifests.append(tombstone)
+        return self.log.append(manifests, waiting) if manifests else []
 
     def _append_tail(self, bodies: Sequence[Body]) -> Appended:
         tail = Tail(fragments=[bytes.fromhex(body.sha256) for body in bodies])
@@ -134,11 +152,6 @@ class Archive:
             for sha256 in replaced:
                 if sha256 not in new:
                     self.segments.remove(sha256)
-
-    def tombstone(self, *, removed: Sequence[str] = (), revived: Sequence[str] = ()) -> Logged:
-        """Say that conversations leave the index, or come back to it; the bytes stay."""
-        (logged,) = self.log.append([Tombstone(removed=sorted(removed), revived=sorted(revived))])
-        return logged
 
     def load(self, logged: Logged) -> Iterator[tuple[Stored, bytes]]:
         """Give the fragments that a Segment or a Tail brought, with their bytes.

@@ -45,6 +45,16 @@ class Local:
         return self.config.paths
 
     @property
+    def index_path(self) -> Path:
+        """Where the index is."""
+        return self.paths.index_db
+
+    @property
+    def substrings_path(self) -> Path:
+        """Where the substring lane is."""
+        return self.paths.substrings_db
+
+    @property
     def home(self) -> Path:
         """The home directory that workspaces are written against."""
         return config.home()
@@ -66,7 +76,7 @@ class Local:
         """Open the index for one answer; raises `IndexUnavailable` where there is none."""
         from retrieval.index_reader import open_reader
 
-        reader = open_reader(self.paths.index_db, self.paths.substrings_db, self.aliases)
+        reader = open_reader(self.index_path, self.substrings_path, self.aliases)
         try:
             yield reader
         finally:
@@ -101,7 +111,7 @@ class Local:
         from retrieval.index_writer import IndexWriter
 
         self._need_writable()
-        return IndexWriter(open_index_writer(self.paths.index_db))
+        return IndexWriter(open_index_writer(self.index_path))
 
     @property
     def follower(self) -> ArchiveFollower:
@@ -116,18 +126,30 @@ class Local:
         from retrieval.substrings import SubstringFollower
 
         self._need_writable()
-        return SubstringFollower(self.paths.substrings_db, self.paths.index_db)
+        return SubstringFollower(self.substrings_path, self.index_path)
 
-    def forget_index(self) -> None:
-        """Close and remove everything derived; the next use makes it anew."""
-        from retrieval.index_schema import discard_database
+    @contextmanager
+    def rebuilding(self) -> Iterator[Local]:
+        """Open the same state with an empty index beside the present one; leaving puts it in its place."""
+        from retrieval.index_schema import discard_database, replace_database
 
         self._need_writable()
+        pairs = [
+            (path.with_name(f"rebuild-{path.name}"), path)
+            for path in (self.paths.substrings_db, self.paths.index_db)
+        ]
+        for fresh_path, _ in pairs:
+            discard_database(fresh_path)
+        fresh = _Rebuilding(self, *(fresh_path for fresh_path, _ in pairs))
+        try:
+            yield fresh
+        finally:
+            fresh.index.connection.close()
         if "index" in self.__dict__:
             self.index.connection.close()
             del self.__dict__["index"]
-        for path in (self.paths.index_db, self.paths.substrings_db):
-            discard_database(path)
+        for fresh_path, path in pairs:
+            replace_database(fresh_path, path)
 
     def close(self) -> None:
         """Close what was opened."""
@@ -141,6 +163,28 @@ class Local:
     def _need_writable(self) -> None:
         if not self.writable:
             raise ReadOnlyState("this needs to write, and the state directory was opened for reading")
+
+
+class _Rebuilding(Local):
+    """A state directory whose derived files lie elsewhere for a while; stores are the other one's."""
+
+    def __init__(self, whole: Local, substrings_path: Path, index_path: Path) -> None:
+        super().__init__(whole.config, writable=True, served_by=whole.served_by)
+        self._whole = whole
+        self._substrings_path = substrings_path
+        self._index_path = index_path
+        self.__dict__["archive"] = whole.archive
+        self.__dict__["local_store"] = whole.local_store
+
+    @property
+    def index_path(self) -> Path:
+        """Where the new index is made."""
+        return self._index_path
+
+    @property
+    def substrings_path(self) -> Path:
+        """Where the new substring lane is made."""
+        return self._substrings_path
 
 
 def open_local(settings: NodeConfig, *, writable: bool, served_by: str = "in_process") -> Local:

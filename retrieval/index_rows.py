@@ -26,7 +26,10 @@ _MONTHS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A record before it has a row: identity, revision, what it says, and its place."""
+    """A record before it has a row: identity, revision, what it says, and its place.
+
+    `headings` are a note's title and the headings above a piece of it; they take the neighbours' column.
+    """
 
     record_id: bytes
     event_id: str
@@ -36,6 +39,7 @@ class Draft:
     content_sha256: bytes
     source_sha256: bytes
     event_index: int
+    headings: str | None = None
 
 
 @dataclass(slots=True)
@@ -97,8 +101,10 @@ def drafts(
     return made
 
 
-def near_text(authored_at: str | None, before: Sequence[str]) -> str:
-    """Make the neighbours' column: words of the date, then the turns before, the nearest first."""
+def near_text(headings: str | None, authored_at: str | None, before: Sequence[str]) -> str:
+    """Make the neighbours' column: headings, or words of the date and the turns before, the nearest first."""
+    if headings is not None:
+        return headings
     parts = [date_words(authored_at)] if authored_at else []
     parts += [text[:NEIGHBOUR_CHARS] for text in before]
     return "\n".join(parts)

@@ -54,7 +54,7 @@ _TABLES = (
         population INTEGER NOT NULL, workspace INTEGER, role TEXT NOT NULL, event_id TEXT NOT NULL,
         content_sha256 BLOB NOT NULL, source_sha256 BLOB NOT NULL, authored_at TEXT,
         event_index INTEGER NOT NULL,
-        before1 INTEGER, before2 INTEGER
+        before1 INTEGER, before2 INTEGER, headings TEXT
     ) STRICT""",
     "CREATE INDEX records_by_conversation ON records (conversation, event_index)",
     "CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT",
@@ -126,6 +126,18 @@ def discard_database(path: Path) -> None:
     """Remove a derived database with its log."""
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def replace_database(fresh: Path, path: Path) -> None:
+    """Put a finished, closed database in another's place.
+
+    The old one's log goes first: beside a new file it would be replayed into it.  Readers that have the old
+    files open keep them until they close.
+    """
+    with faults(path.name):
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        fresh.replace(path)
 
 
 def _version(connection: sqlite3.Connection) -> int:

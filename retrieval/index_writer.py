@@ -29,15 +29,15 @@ _FIND_WORKSPACE = "SELECT id FROM workspaces WHERE path = ?"
 _ADD_WORKSPACE = "INSERT INTO workspaces (path) VALUES (?)"
 _ADD_RECORD = """
 INSERT INTO records (id, record_id, conversation, population, workspace, role, event_id, content_sha256,
-                     source_sha256, authored_at, event_index, before1, before2)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                     source_sha256, authored_at, event_index, before1, before2, headings)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _ADD_TEXT = "INSERT INTO texts (id, text) VALUES (?, ?)"
 _ADD_WORDS = "INSERT INTO words (rowid, own, near) VALUES (?, ?, ?)"
 _FORGET_WORDS = "INSERT INTO words (words, rowid, own, near) VALUES ('delete', ?, ?, ?)"
 _ROWS_OF = """
 SELECT r.id, r.record_id, r.content_sha256, r.source_sha256, r.event_index, r.before1, r.before2,
-    r.authored_at, r.workspace, t.text
+    r.authored_at, r.workspace, t.text, r.headings
 FROM records r JOIN texts t ON t.id = r.id WHERE r.conversation = ? ORDER BY r.event_index
 """
 _DELETE_RECORD = "DELETE FROM records WHERE id = ?"
@@ -78,6 +78,7 @@ class Row:
     authored_at: str | None
     workspace: int | None
     text: str
+    headings: str | None
 
 
 class IndexWriter:
@@ -157,7 +158,9 @@ class IndexWriter:
             ids += [None] * (2 - len(ids))
             records.append(_record_row(row_id, home, draft, ids))
             texts.append((row_id, draft.text))
-            words.append((row_id, draft.text, near_text(draft.authored_at, [text for _, text in near])))
+            words.append(
+                (row_id, draft.text, near_text(draft.headings, draft.authored_at, [text for _, text in near]))
+            )
             chain.append((row_id, draft.text))
         self.connection.executemany(_ADD_RECORD, records)
         self.connection.executemany(_ADD_TEXT, texts)
@@ -170,6 +173,7 @@ class IndexWriter:
             Row(
                 id=row[0], record_id=row[1], content_sha256=row[2], source_sha256=row[3], event_index=row[4],
                 before=(row[5], row[6]), authored_at=row[7], workspace=row[8], text=row[9],
+                headings=row[10],
             )
             for row in self.connection.execute(_ROWS_OF, (conversation,))
         ]  # fmt: skip
@@ -179,7 +183,9 @@ class IndexWriter:
         texts = {row.id: row.text for row in rows}
         for row in doomed:
             near = [texts[neighbour] for neighbour in row.before if neighbour is not None]
-            self.connection.execute(_FORGET_WORDS, (row.id, row.text, near_text(row.authored_at, near)))
+            self.connection.execute(
+                _FORGET_WORDS, (row.id, row.text, near_text(row.headings, row.authored_at, near))
+            )
             self.connection.execute(_RETIRE, (row.id, row.text))
             self.connection.execute(_DELETE_RECORD, (row.id,))
             self.connection.execute(_DELETE_TEXT, (row.id,))
@@ -216,7 +222,7 @@ def _unchanged(rows: Sequence[Row], wanted: Sequence[Draft], population: int) ->
     kept: dict[bytes, Row] = {}
     for index, draft in enumerate(wanted):
         row = by_record.get(draft.record_id)
-        if row is None or row.content_sha256 != draft.content_sha256:
+        if row is None or (row.content_sha256, row.headings) != (draft.content_sha256, draft.headings):
             continue
         near = [] if population == POPULATION_NOTE else list(reversed(wanted[max(0, index - 2) : index]))
         had = [by_row[neighbour].content_sha256 for neighbour in row.before if neighbour is not None]
@@ -229,7 +235,7 @@ def _record_row(row_id: int, home: Home, draft: Draft, before: Sequence[int | No
     return (
         row_id, draft.record_id, home.conversation, home.population, home.workspace, draft.role,
         draft.event_id, draft.content_sha256, draft.source_sha256, draft.authored_at, draft.event_index,
-        before[0], before[1],
+        before[0], before[1], draft.headings,
     )  # fmt: skip
 
 

@@ -1,0 +1,288 @@
+"""Take a single-file archive in: everything of it, or nothing.
+
+The file is checked whole before anything is written: manifest, every line's form, every identity.  New
+fragments are staged as segment files, and then one transaction of the log names them all and says which
+conversations left.  Texts are redacted again: the file may come from an older redactor.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from archivist.fragments import Made, Redacts, seal
+from archivist.known import KnownEvents
+from crdt import archive_file
+from crdt.archive import Archive
+from crdt.archive_file import Line
+from crdt.errors import ArchiveRefused
+from crdt.events import Event, Fragment, Kind, Origin, Role
+from crdt.ids import conversation_id, event_id
+from crdt.manifests import Segment, Tombstone
+from crdt.segments import SEGMENT_BYTES_MAX, SEGMENT_FRAGMENTS_MAX
+from crdt.union import title_of
+
+_KINDS = frozenset(Kind)
+_ROLES = frozenset(Role)
+
+
+class _Event(msgspec.Struct, kw_only=True):
+    """An event as any tool's archive has it."""
+
+    id: str | None = None
+    kind: str
+    role: str
+    text: str
+    timestamp: str | None = None
+    parent: str | None = None
+
+
+class _Provenance(msgspec.Struct, kw_only=True, rename="camel"):
+    relative_path: str | None = None
+    redactions: int | None = None
+
+
+class _Conversation(msgspec.Struct, kw_only=True, rename="camel"):
+    """A conversation as any tool's archive has it; unknown fields are left aside."""
+
+    id: str
+    source: str
+    source_id: str
+    schema_version: int | None = None
+    title: str | None = None
+    workspace: str | None = None
+    started_at: str | None = None
+    updated_at: str | None = None
+    hosts: list[str] = []
+    parent_id: str | None = None
+    automation: bool = False
+    provenance: _Provenance = msgspec.field(default_factory=_Provenance)
+    events: list[_Event]
+
+
+_DECODER = msgspec.json.Decoder(_Conversation)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A line that was looked at: its hash, and the conversation that it holds."""
+
+    sha256: bytes
+    conversation_id: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A conversation in the archive before the ingest."""
+
+    conversation_id: str
+    source: str
+    is_removed: bool
+    is_captured: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestState:
+    """What an ingest reads from and writes to.
+
+    `known_lines` are lines taken in before, by hash; `standing` the archive's conversations by id.
+    """
+
+    archive: Archive
+    known: KnownEvents
+    redactor: Redacts
+    known_lines: Mapping[bytes, str]
+    standing: Mapping[str, Standing]
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What an ingest did; `lines` are to be remembered once the log has them."""
+
+    conversations: int = 0
+    unchanged: int = 0
+    removed: list[str] = field(default_factory=list)
+    revived: list[str] = field(default_factory=list)
+    lines: list[Seen] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Staging:
+    """Fragments on their way: whole segments are staged, the rest waits."""
+
+    archive: Archive
+    segments: list[Segment] = field(default_factory=list)
+    made: list[Made] = field(default_factory=list)
+    size_bytes: int = 0
+
+    def add(self, made: Made) -> None:
+        size = len(made.body.data)
+        if self.made and (
+            self.size_bytes + size > SEGMENT_BYTES_MAX or len(self.made) == SEGMENT_FRAGMENTS_MAX
+        ):
+            self.stage()
+        self.made.append(made)
+        self.size_bytes += size
+
+    def stage(self) -> None:
+        self.segments.append(self.archive.stage([item.body for item in self.made]))
+        self.made, self.size_bytes = [], 0
+
+
+def ingest(state: IngestState, path: Path, *, partial: bool) -> IngestReport:
+    """Take a file in; raises `ArchiveRefused` naming the line, and then nothing was changed.
+
+    Without `partial`, conversations of the sources in the file that an earlier ingest brought and this file
+    no longer has are tombstoned (DECISIONS.md 20).  A file that says it is not complete removes nothing.
+    """
+    manifest = archive_file.read_manifest(path)
+    size = archive_file.check(path, manifest)
+    report = IngestReport()
+    staging = _Staging(state.archive)
+    done = 0
+    for line, conversation in _validated(state, path):
+        done += len(line.data)
+        state.on_progress(done, size)
+        _take(state, line, conversation, report, staging)
+    if not partial and manifest.complete:
+        report.removed = _absent(state, report)
+    if staging.segments and staging.made:
+        staging.stage()
+    tombstone = Tombstone(removed=report.removed, revived=sorted(report.revived))
+    state.archive.commit(staging.segments, [item.body for item in staging.made], tombstone)
+    return report
+
+
+def _validated(state: IngestState, path: Path) -> Iterator[tuple[Line, _Conversation | None]]:
+    """Walk the lines twice: first only to refuse, then to give; None for a line that was taken in before."""
+    for line in archive_file.lines(path):
+        if hashlib.sha256(line.data).digest() not in state.known_lines:
+            _decode(path, line)
+    for line in archive_file.lines(path):
+        is_known = hashlib.sha256(line.data).digest() in state.known_lines
+        yield line, None if is_known else _decode(path, line)
+
+
+def _decode(path: Path, line: Line) -> _Conversation:
+    where = f"line {line.number} of {path.name}"
+    try:
+        found = _DECODER.decode(line.data)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ArchiveRefused(f"{where} is no conversation ({error})") from None
+    if found.id != conversation_id(found.source, found.source_id):
+        raise ArchiveRefused(f"{where} has an id that does not follow from its source and sourceId")
+    for number, event in enumerate(found.events):
+        if event.kind not in _KINDS or event.role not in _ROLES:
+            kind_and_role = f"{event.kind[:40]!r} and role {event.role[:40]!r}"
+            raise ArchiveRefused(f"{where}: event {number} has kind {kind_and_role}, not both known")
+    return found
+
+
+def _take(
+    state: IngestState,
+    line: Line,
+    conversation: _Conversation | None,
+    report: IngestReport,
+    staging: _Staging,
+) -> None:
+    sha256 = hashlib.sha256(line.data).digest()
+    report.conversations += 1
+    if conversation is None:
+        identity = state.known_lines[sha256]
+        standing = state.standing.get(identity)
+        if standing is not None:
+            report.lines.append(Seen(sha256=sha256, conversation_id=identity, source=standing.source))
+            _unchanged(standing, identity, report)
+            return
+        conversation = _DECODER.decode(line.data)
+    report.lines.append(Seen(sha256=sha256, conversation_id=conversation.id, source=conversation.source))
+    made = state.known.new_part(_fragment(state.redactor, conversation), may_repeat=True)
+    if made is None:
+        _unchanged(state.standing.get(conversation.id), conversation.id, report)
+        return
+    state.known.add([made])
+    staging.add(made)
+
+
+def _unchanged(standing: Standing | None, identity: str, report: IngestReport) -> None:
+    report.unchanged += 1
+    if standing is not None and standing.is_removed:
+        report.revived.append(identity)
+
+
+def _absent(state: IngestState, report: IngestReport) -> list[str]:
+    present = {line.conversation_id for line in report.lines}
+    sources = {line.source for line in report.lines}
+    return sorted(
+        item.conversation_id
+        for item in state.standing.values()
+        if item.source in sources
+        and not item.is_captured
+        and not item.is_removed
+        and item.conversation_id not in present
+    )
+
+
+def _fragment(redactor: Redacts, given: _Conversation) -> Made:
+    """Make the fragment of an ingested conversation: the place in the file is the order."""
+    redactions: dict[str, int] = {}
+    events = []
+    for seq, event in enumerate(given.events):
+        text, count = redactor.redact(event.text)
+        identity = _qualified(given, event.id)
+        if count and identity is not None:
+            redactions[identity] = count
+        events.append(
+            Event(
+                id=identity,
+                kind=event.kind,
+                role=event.role,
+                text=text,
+                seq=seq,
+                timestamp=event.timestamp,
+                parent=_qualified(given, event.parent),
+            )
+        )
+    workspace = given.workspace
+    return seal(
+        Fragment(
+            conversation_id=given.id,
+            source=given.source,
+            source_id=given.source_id,
+            origin=Origin.INGEST,
+            hosts=tuple(sorted(set(given.hosts))),
+            relative_path=redactor.redact(given.provenance.relative_path or given.source_id)[0],
+            title=_own_title(redactor, given.title, events),
+            workspace=redactor.redact(workspace)[0] if workspace else None,
+            parent_id=given.parent_id,
+            automation=given.automation,
+            started_at=given.started_at,
+            updated_at=given.updated_at,
+            redactor_version=redactor.version,
+            redactions=redactions,
+            declared_redactions=given.provenance.redactions or 0,
+            events=events,
+        )
+    )
+
+
+def _qualified(given: _Conversation, identity: str | None) -> str | None:
+    """Bring an event id of version 1, which names no conversation, to the form of version 2."""
+    if identity is None or given.schema_version != 1:
+        return identity
+    return event_id(given.id, identity)
+
+
+def _own_title(redactor: Redacts, title: str | None, events: list[Event]) -> str | None:
+    """Keep a title only where it says more than the first prompt would."""
+    if not title:
+        return None
+    redacted = redactor.redact(title)[0]
+    prompts = (e.text for e in events if e.kind == Kind.MESSAGE and e.role == Role.USER and e.text.strip())
+    return None if redacted == title_of(next(prompts, "")) else redacted

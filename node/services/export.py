@@ -1,0 +1,70 @@
+"""Write the canonical archive as one file, as a use-case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from crdt import archive_file
+from crdt.canonical import encode_canonical
+from crdt.errors import Damaged, IndexUnavailable
+from crdt.events import Conversation
+from crdt.union import union
+from node.services.catalog import Document, Progress
+from node.services.requests import ExportRequest, Request
+from retrieval.follow import read_fragments
+
+if TYPE_CHECKING:
+    from node.composition import Local
+    from retrieval.index_reader import IndexReader
+
+_PROGRESS_CONVERSATIONS = 50
+
+
+def handle(local: Local, request: Request, progress: Progress) -> Document:
+    """Export; `{schemaVersion, output, records, contentSha256}`, and `skipped` where bytes are damaged.
+
+    Conversations that can't be read are left out, and the file says that it is not complete.
+    """
+    if not isinstance(request, ExportRequest):
+        raise TypeError(request)
+    with local.reader() as reader:
+        if int(reader.meta("archive_seq") or 0) < local.archive.log.head():
+            raise IndexUnavailable("the index is behind the archive", hint="run `atrium prepare-context`")
+        gaps: list[str] = []
+        written = archive_file.write(
+            Path(request.path), _conversations(local, reader, request, (progress, gaps))
+        )
+    document: Document = {
+        "schemaVersion": 1,
+        "output": request.path,
+        "records": written.records,
+        "contentSha256": written.content_sha256,
+    }
+    return {**document, "skipped": len(gaps)} if gaps else document
+
+
+def _conversations(
+    local: Local, reader: IndexReader, request: ExportRequest, tell: tuple[Progress, list[str]]
+) -> Iterator[bytes | None]:
+    progress, gaps = tell
+    listed = list(reader.conversations(removed=request.everything))
+    for number, (row, identity, _) in enumerate(listed):
+        if number % _PROGRESS_CONVERSATIONS == 0:
+            progress({"phase": "export", "done": number, "total": len(listed), "unit": "conversations"})
+        try:
+            merged = union(read_fragments(reader.connection, local.archive, row)).conversation
+        except Damaged:
+            gaps.append(identity)
+            yield None
+            continue
+        yield encode_canonical(_numbered(merged))
+
+
+def _numbered(conversation: Conversation) -> Conversation:
+    """Give each event its place as number, which is the order that every reader keeps."""
+    events = [msgspec.structs.replace(event, seq=place) for place, event in enumerate(conversation.events)]
+    return msgspec.structs.replace(conversation, events=events)
