@@ -69,9 +69,15 @@ def start(paths: StatePaths, options: Sequence[str]) -> Running:
             stderr=log,
             start_new_session=True,
         )
-    running = _wait(lambda: _answer_or_end(paths, child), START_S_MAX)
-    if running is not None:
-        return running
+
+    def look() -> Running | bool:
+        # Status 75 says that another node has the state, which may be just about to answer.
+        ended = child.poll() not in (None, StateBusy.exit_status)
+        return find_running(paths) or ended
+
+    found = _wait(look, START_S_MAX)
+    if isinstance(found, Running):
+        return found
     if child.poll() is None:
         raise NodeUnreachable(f"the node did not answer within {START_S_MAX:.0f} s", hint=f"see {paths.log}")
     raise _reported(paths, before, child.returncode)
@@ -93,18 +99,10 @@ def stop(paths: StatePaths) -> bool:
     return True
 
 
-def _answer_or_end(paths: StatePaths, child: subprocess.Popen[bytes]) -> Running | None:
-    if child.poll() not in (None, StateBusy.exit_status):
-        raise _reported(paths, None, child.returncode)
-    return find_running(paths)
-
-
-def _reported(paths: StatePaths, before: int | None, status: int) -> AtriumError:
-    """Make the error again that a node wrote into its log before it ended."""
-    size = paths.log.stat().st_size
-    start_at = max(0, size - REPORT_BYTES_MAX if before is None else before)
+def _reported(paths: StatePaths, before: int, status: int) -> AtriumError:
+    """Make the error again that a node wrote into its log, after what was there before, and ended."""
     with paths.log.open("rb") as log:
-        log.seek(start_at)
+        log.seek(before)
         lines = log.read(REPORT_BYTES_MAX).decode("utf-8", "replace").splitlines()
     said = [line.removeprefix("atrium: ") for line in lines if line.startswith("atrium: ")]
     hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]

@@ -29,7 +29,7 @@ from node.paths import StatePaths, ensure_private, write_error
 from node.ports import bind_loopback
 from node.server import Gate, local_app, runner_of, socket_app
 from node.service import Service, describe, supervise
-from node.services.catalog import USE_CASES
+from node.services.catalog import USE_CASES, Progress
 from node.services.requests import CaptureRequest
 from node.state import refuse_doubtful
 from node.version import VERSION
@@ -122,7 +122,7 @@ class _Node:
     async def _catch_up(self, local: Local) -> None:
         """Bring the index level with the archive, which grew while no node ran."""
         call = self._workers.start_call(lambda _document: None)
-        await self._workers.write(partial(local.catch_up, call.progress))
+        await self._workers.write(partial(catch_up, local, call.progress))
 
     async def _capture(self, local: Local, roots: dict[str, list[str]]) -> None:
         """Capture from some directories; a failure is logged and left to the next scan."""
@@ -151,6 +151,16 @@ class _Node:
         self._log.error("node_stopped_hard")
         self._config.paths.socket.unlink(missing_ok=True)
         os._exit(1)
+
+
+def catch_up(local: Local, progress: Progress) -> None:
+    """Bring the index level with the archive and the substring lane with the index, in the writing thread."""
+
+    def step(phase: str, unit: str) -> Callable[[int, int], None]:
+        return lambda done, total: progress({"phase": phase, "done": done, "total": total, "unit": unit})
+
+    local.follower.catch_up(step("index", "manifests"))
+    local.substrings.catch_up(step("substrings", "records"))
 
 
 def open_socket(paths: StatePaths) -> socket.socket:

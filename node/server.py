@@ -9,6 +9,7 @@ Local port: `GET /health` and nothing else; every other path and method is the s
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import struct
@@ -37,6 +38,9 @@ HEARTBEAT_S = 5
 """An empty sign of progress after so much silence, so that the asker can tell slow from dead."""
 PROGRESS_WAITING_MAX = 64
 """Signs of progress beyond it are dropped: an asker that doesn't read must not fill the memory."""
+SILENT = logging.getLogger("atrium.http")
+"""What aiohttp would log of broken requests quotes them."""
+SILENT.disabled = True
 CREDENTIALS = struct.Struct("3i")
 
 
@@ -121,6 +125,7 @@ def runner_of(app: web.Application) -> web.AppRunner:
         max_line_size=4096,
         max_field_size=4096,
         access_log=None,
+        logger=SILENT,
         handler_cancellation=True,
         shutdown_timeout=1,
     )

@@ -10,6 +10,7 @@ from cli import exits, output, progress
 from cli.client import call
 from cli.command import declare, json_option
 
+REPORT = "atrium-report.json"
 SIGNS = {"ok": "ok    ", "warn": "warn  ", "broken": "BROKEN"}
 
 
@@ -57,6 +58,28 @@ def _print(document: output.Document, checks: list[output.Document]) -> None:
         hint = output.plain(output.text_of(check, "hint"))
         words = f"{output.text_of(check, 'name')}: {output.text_of(check, 'code')}"
         output.line(f"{shown}  {words}" + (f"  ({hint})" if hint and severity != "ok" else ""))
-    path = output.text_of(document, "report")
-    if path:
-        output.line(f"report written to {output.plain(path)}")
+    for sentence in output.texts_of(document, "fixed"):
+        output.line(f"mended  {output.plain(sentence)}")
+    bundle = output.part_of(document, "report")
+    if bundle:
+        _leave(bundle)
+
+
+def _leave(bundle: output.Document) -> None:
+    """Show the bundle, then write it where the person stands, so that they know what they send."""
+    import json
+    import os
+    from pathlib import Path
+
+    from node.paths import FILE_MODE, write_error
+
+    text = json.dumps(bundle, ensure_ascii=False, indent=2)
+    output.line(output.plain(text))
+    path = Path.cwd() / REPORT
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, FILE_MODE)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text + "\n")
+    except OSError as error:
+        raise write_error(error, path) from error
+    output.line(f"written to {REPORT}; send it or delete it")

@@ -1,0 +1,87 @@
+"""Reads side by side, writes in a row, bounded queues, and calls that are left."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from crdt.errors import Cancelled, Unavailable
+from node.workers import Lane, Workers
+
+
+async def test_writes_run_one_after_the_other_in_order() -> None:
+    workers = Workers()
+    seen: list[tuple[int, int]] = []
+
+    def work(number: int) -> None:
+        seen.append((number, threading.get_ident()))
+
+    await asyncio.gather(*(workers.write(lambda number=number: work(number)) for number in range(20)))  # type: ignore[misc]
+    assert [number for number, _ in seen] == list(range(20))
+    assert len({thread for _, thread in seen}) == 1
+    await workers.close(lambda: None)
+
+
+async def test_a_read_does_not_wait_for_a_write() -> None:
+    workers = Workers()
+    free = threading.Event()
+    write = asyncio.ensure_future(workers.write(lambda: free.wait(20)))
+    assert await asyncio.wait_for(workers.read(lambda: "read"), 10) == "read"
+    assert not write.done()
+    free.set()
+    assert await write
+    await workers.close(lambda: None)
+
+
+async def test_a_full_queue_says_so() -> None:
+    lane = Lane("x", threads=1, waiting_max=2)
+    free = threading.Event()
+    waiting = [lane.submit(lambda: free.wait(20)) for _ in range(2)]
+    with pytest.raises(Unavailable, match="too much to do"):
+        lane.submit(lambda: None)
+    free.set()
+    assert all([await asyncio.wrap_future(one) for one in waiting])
+    assert await asyncio.wrap_future(lane.submit(lambda: "again")) == "again"
+    await lane.close()
+
+
+async def test_a_call_that_is_left_ends_at_its_next_sign_of_progress() -> None:
+    seen: list[dict[str, object]] = []
+    call = Workers().start_call(seen.append)
+    call.progress({"done": 1})
+    call.leave()
+    with pytest.raises(Cancelled):
+        call.progress({"done": 2})
+    assert seen == [{"done": 1}]
+
+
+async def test_a_stopping_node_ends_calls_and_takes_none() -> None:
+    workers = Workers()
+    call = workers.start_call(lambda _document: None)
+    workers.stop()
+    with pytest.raises(Unavailable, match="stopping"):
+        call.progress({})
+    with pytest.raises(Unavailable, match="stopping"):
+        await workers.read(lambda: None)
+    await workers.close(lambda: None)
+
+
+async def test_the_last_work_runs_after_what_was_running() -> None:
+    workers = Workers()
+    order: list[str] = []
+    free = threading.Event()
+
+    def slow() -> None:
+        free.wait(20)
+        order.append("write")
+
+    write = asyncio.ensure_future(workers.write(slow))
+    await workers.read(lambda: None)
+    workers.stop()
+    closing = asyncio.ensure_future(workers.close(lambda: order.append("close")))
+    free.set()
+    await closing
+    await write
+    assert order == ["write", "close"]
