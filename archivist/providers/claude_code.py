@@ -31,7 +31,7 @@ from archivist.providers.claude_wire import DECODER, Attachment, Line, Part, men
 from archivist.providers.parts import IMAGE, call_text, canonical_text, plain_name
 from archivist.providers.timestamps import normalised_timestamp
 from archivist.providers.track import Known, Record, Track
-from archivist.providers.walk import files_below
+from archivist.providers.walk import files_below, readable_name
 from archivist.providers.wrappers import split_wrapped
 from crdt.events import Kind, Role
 
@@ -77,9 +77,10 @@ class _Transcript:
 
     def __init__(self, source: Source, state: Mapping[str, object]) -> None:
         path = source.path
-        self._track = Track(state)
-        self._agent_file = path.stem if path.name.startswith(AGENT_FILE) else None
-        self._file_session = path.parent.parent.name if path.parent.name == "subagents" else path.stem
+        stem = readable_name(path.stem)
+        self._track = Track(state, readable_name(path.name))
+        self._agent_file = stem if stem.startswith(AGENT_FILE) else None
+        self._file_session = readable_name(path.parents[1].name) if path.parent.name == "subagents" else stem
 
     def begin(self, increment: Increment) -> None:
         """Send what follows to this increment."""

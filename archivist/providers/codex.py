@@ -31,7 +31,7 @@ from archivist.providers.codex_wire import DECODER, Item, Line, mended_line
 from archivist.providers.parts import IMAGE, call_text, canonical_text, plain_name
 from archivist.providers.timestamps import normalised_timestamp
 from archivist.providers.track import Record, Track
-from archivist.providers.walk import files_below
+from archivist.providers.walk import files_below, readable_name
 from crdt.events import Kind, Role
 
 UNIQUE_ID_CHARS_MIN: Final = 16
@@ -86,9 +86,9 @@ class _Rollout:
     """One file's lines, made events."""
 
     def __init__(self, source: Source, state: Mapping[str, object]) -> None:
-        self._track = Track(state)
+        self._track = Track(state, readable_name(source.path.name))
         named = _SESSION_IN_NAME.search(source.path.stem)
-        self._file_session = named[0] if named else source.path.stem
+        self._file_session = named[0] if named else readable_name(source.path.stem)
 
     def begin(self, increment: Increment) -> None:
         """Send what follows to this increment."""

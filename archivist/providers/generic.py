@@ -26,7 +26,7 @@ from archivist.jsonl import mended, read_jsonl
 from archivist.providers.base import Cursor, Increment, JsonValue, Provider, Source
 from archivist.providers.timestamps import normalised_timestamp
 from archivist.providers.track import Record, Track
-from archivist.providers.walk import files_below
+from archivist.providers.walk import files_below, readable_name
 from crdt.events import Kind, Role
 
 NAMED_LINES_MAX: Final = 20
@@ -74,7 +74,7 @@ class _Lines:
     """One file's lines, made events."""
 
     def __init__(self, source: Source, state: Mapping[str, object]) -> None:
-        self._track = Track(state)
+        self._track = Track(state, readable_name(source.path.name))
         self._file_session = source.relative_path.removesuffix(".jsonl")
         self._named = 0
 

@@ -69,7 +69,7 @@ PROVIDER: Final[Provider] = Opencode()
 
 
 def _increments(source: Source, turns: Iterator[Turn], *, rewritten: bool) -> Iterator[Increment]:
-    conversation = Conversation(Track({}))
+    conversation = Conversation(Track({}, source.relative_path))
     increment = Increment(cursor=Cursor(), rewritten=rewritten)
     conversation.track.begin(increment)
     read = False

@@ -18,7 +18,7 @@ from typing import Final
 from archivist.providers.base import JsonValue, Source, SourceUnreadable
 from archivist.providers.opencode_parts import JsonObject, Turn, about
 from archivist.providers.parts import decoded_object
-from archivist.providers.walk import files_below
+from archivist.providers.walk import files_below, readable_name
 
 FILE_BYTES_MAX: Final = 64 << 20
 """The limit of one record, as everywhere in capture."""
@@ -43,11 +43,12 @@ def turns(source: Source) -> Iterator[Turn]:
     if not source.path.exists():
         return
     name, root = source.path.stem, source.path.parents[3]
+    source_id = readable_name(name)
     unreadable: list[str] = []
     faults: list[str] = []
     session, _ = _object(source.path, "session", faults)
     described = about(
-        name,
+        source_id,
         directory=session.get("directory"),
         parent=session.get("parentID"),
         title=session.get("title"),

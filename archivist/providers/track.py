@@ -43,8 +43,9 @@ class Known:
 class Track:
     """The bookkeeping of one source; `increment` is where events go at present."""
 
-    def __init__(self, state: Mapping[str, object]) -> None:
+    def __init__(self, state: Mapping[str, object], file_name: str) -> None:
         """Go on from the state of a cursor, empty at the start of a source."""
+        self._file_name = file_name
         seq, session = state.get("seq"), state.get("session")
         self.seq = seq if isinstance(seq, int) else 0
         self.session = session if isinstance(session, str) else None
@@ -91,9 +92,13 @@ class Track:
         )
 
     def keep(self, source_id: str, reason: str, text: str) -> None:
-        """Keep the text of a line that is no record as metadata of a conversation."""
+        """Keep the text of a line that is no record as metadata of a conversation.
+
+        Its id names the file too: other files of the conversation may have such lines, and other ones.
+        """
         self.known(source_id)
-        record = Record(source_id=source_id, raw_id=self.ordinals.raw_id(reason, None))
+        raw_id = self.ordinals.raw_id(f"{self._file_name}: {reason}", None)
+        record = Record(source_id=source_id, raw_id=raw_id)
         self.emit(record, Kind.METADATA, Role.UNKNOWN, text)
 
     def skip(self, label: str) -> None:

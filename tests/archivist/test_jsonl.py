@@ -10,6 +10,7 @@ import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -344,6 +345,15 @@ def test_a_file_that_may_not_be_read_is_named(path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(os, "open", denied)
     with pytest.raises(SourceUnreadable, match=rf"{path.name} can't be opened: Permission denied"):
         list(PROVIDERS["claude-code"].read(source_at(path), None))
+
+
+@pytest.mark.parametrize("provider", ["claude-code", "codex", "generic"])
+def test_a_file_name_that_is_no_unicode_makes_ids_that_are(tmp_path: Path, provider: str) -> None:
+    odd = tmp_path / os.fsdecode(b"rollout-caf\xe9.jsonl")
+    odd.write_bytes(b"prose\n")
+    reading = read_file(provider, odd)
+    assert b"caf" in msgspec.json.encode(reading.cursor)
+    assert msgspec.json.encode(reading.events)
 
 
 # However it was cut
