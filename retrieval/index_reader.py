@@ -15,7 +15,6 @@ from pathlib import Path
 
 from crdt.sqlite import faults, uri
 from retrieval.index_schema import NAME, open_index_reader
-from retrieval.index_writer import POPULATION_CONVERSATION, POPULATION_NOTE
 from retrieval.models import Candidate, Deadline, Filter, Hit, LaneAnswer
 from retrieval.query import Query
 from retrieval.scope import Aliases
@@ -27,19 +26,38 @@ CREATE TEMP TABLE scope (workspace INTEGER NOT NULL, since TEXT NOT NULL, before
 """
 _SCOPE_INDEX = "CREATE INDEX temp.scope_by_workspace ON scope (workspace)"
 _ADD_SCOPE = "INSERT INTO temp.scope (workspace, since, before) VALUES (?, ?, ?)"
-_HITS_BY_ROW = "SELECT * FROM hits WHERE id IN (SELECT value FROM json_each(?))"
-_HITS_BY_PREFIX = """
-SELECT * FROM hits WHERE id IN
+_SELECT_HITS = """
+SELECT id, record_id, text, role, source, conversation_id, title, event_index, source_sha256, authored_at,
+       workspace, note_root, note_path
+FROM hits WHERE {which}
+"""
+_HITS_BY_ROW = _SELECT_HITS.format(which="id IN (SELECT value FROM json_each(?))")
+_HITS_BY_PREFIX = _SELECT_HITS.format(
+    which="""id IN
     (SELECT id FROM records WHERE record_id >= ? AND record_id < ? ORDER BY record_id LIMIT 3)
-ORDER BY record_id
+ORDER BY record_id"""
+)
+_HITS_OF_CONVERSATION = _SELECT_HITS.format(
+    which="conversation = (SELECT conversation FROM records WHERE id = ?) ORDER BY event_index"
+)
+_HITS_AROUND = _SELECT_HITS.format(
+    which="""id IN (
+    SELECT id FROM (SELECT id FROM records WHERE conversation = ?1 AND event_index <= ?2
+                    ORDER BY event_index DESC LIMIT ?3 + 1)
+    UNION ALL
+    SELECT id FROM (SELECT id FROM records WHERE conversation = ?1 AND event_index > ?2
+                    ORDER BY event_index LIMIT ?3))
+ORDER BY event_index"""
+)
+_PLACE = "SELECT conversation, event_index FROM records WHERE id = ?"
+_COUNT_OF_CONVERSATION = """
+SELECT count(*) FROM records WHERE conversation = (SELECT conversation FROM records WHERE id = ?)
 """
-_HITS_AROUND = """
-SELECT hits.* FROM hits WHERE conversation = (SELECT conversation FROM records WHERE id = ?)
-ORDER BY event_index
-"""
-_HITS_OF_NOTE = "SELECT * FROM hits WHERE note_root = ? AND note_path = ? ORDER BY event_index"
+_ANY_RECORD = "SELECT EXISTS (SELECT 1 FROM records)"
+_HITS_OF_NOTE = _SELECT_HITS.format(which="note_root = ? AND note_path = ? ORDER BY event_index LIMIT ?")
 _NOTE_NAMES = "SELECT note_path, note_names FROM conversations WHERE note_root = ? AND removed_hlc = 0"
-_DIGEST = "SELECT record_id, content_sha256 FROM records WHERE population = ? ORDER BY record_id"
+_DIGEST = "SELECT record_id, content_sha256 FROM records WHERE population = 0 ORDER BY record_id"
+_NOTES_DIGEST = "SELECT record_id, content_sha256 FROM records WHERE population = 1 ORDER BY record_id"
 _BY_SOURCE = """
 SELECT c.source, count(*) FROM records r JOIN conversations c ON c.id = r.conversation GROUP BY c.source
 ORDER BY c.source
@@ -51,6 +69,8 @@ WHERE population = 0 AND (removed_hlc = 0 OR ?) ORDER BY conversation_id
 """
 _CONVERSATION = "SELECT id, removed_hlc, captured FROM conversations WHERE conversation_id = ?"
 _HEX_CHARS = 64
+NOTE_RECORDS_MAX = 4_200
+"""Records of one note that are read: those of the largest note that is indexed, 8 MiB in pieces of 2,000."""
 
 
 class IndexReader:
@@ -91,12 +111,32 @@ class IndexReader:
     def conversation_of(self, row: int) -> list[Hit]:
         """Bring every record of the conversation of a record, in order."""
         with faults(NAME):
-            return [self._hit(found, 0.0, "") for found in self.connection.execute(_HITS_AROUND, (row,))]
+            rows = self.connection.execute(_HITS_OF_CONVERSATION, (row,)).fetchall()
+        return [self._hit(found, 0.0, "") for found in rows]
 
-    def note(self, root: int, path: str) -> list[Hit]:
-        """Bring the records of a note in order; none when it is not indexed."""
+    def around(self, row: int, turns: int) -> list[Hit]:
+        """Bring a record with at most so many before it and after it in its conversation, in order."""
         with faults(NAME):
-            rows = self.connection.execute(_HITS_OF_NOTE, (root, path)).fetchall()
+            place = self.connection.execute(_PLACE, (row,)).fetchone()
+            if place is None:
+                return []
+            rows = self.connection.execute(_HITS_AROUND, (*place, turns)).fetchall()
+        return [self._hit(found, 0.0, "") for found in rows]
+
+    def count_of_conversation(self, row: int) -> int:
+        """Count the records of the conversation of a record."""
+        with faults(NAME):
+            return int(self.connection.execute(_COUNT_OF_CONVERSATION, (row,)).fetchone()[0])
+
+    def is_empty(self) -> bool:
+        """Tell whether there is no record at all."""
+        with faults(NAME):
+            return not self.connection.execute(_ANY_RECORD).fetchone()[0]
+
+    def note(self, root: int, path: str, limit: int = NOTE_RECORDS_MAX) -> list[Hit]:
+        """Bring the first records of a note in order; none when it is not indexed."""
+        with faults(NAME):
+            rows = self.connection.execute(_HITS_OF_NOTE, (root, path, limit)).fetchall()
         return [self._hit(row, 0.0, "linked") for row in rows]
 
     def note_names(self, root: int) -> dict[str, list[str]]:
@@ -107,10 +147,9 @@ class IndexReader:
 
     def digest(self, *, notes: bool = False) -> str:
         """Hash the sorted (record id, content hash) pairs of the canonical populations, or of the notes."""
-        population = POPULATION_NOTE if notes else POPULATION_CONVERSATION
         hashed = hashlib.sha256()
         with faults(NAME):
-            for record_id, content in self.connection.execute(_DIGEST, (population,)):
+            for record_id, content in self.connection.execute(_NOTES_DIGEST if notes else _DIGEST):
                 hashed.update(record_id)
                 hashed.update(content)
         return hashed.hexdigest()

@@ -2,8 +2,11 @@
 
 Two passes over FTS5: records with every term, then records with any, until there are enough.  The second
 pass leaves out stop words, and in a large index words that more than 1% of the records have, unless
-nothing else is left.  A record that matches only by its neighbours ranks below all whose own text matches;
-so its score is less by one, and that of a record with every term is more by one.  Ties go by record id.
+nothing else is left.  Ties go by record id.
+
+A score says which group a record is in: own text and every term (1, 2], own text (0, 1], neighbours and
+every term (-1, 0], neighbours (-2, -1].  A record that matches only by its neighbours thus ranks below all
+whose own text matches, however many there are: where they fill a pass, those of own text are asked for.
 """
 
 from __future__ import annotations
@@ -29,20 +32,26 @@ LARGE_RECORDS = 10_000
 """From this size on, words that more than 1% of the records have are left out of the OR pass."""
 _STEPS_PER_CHECK = 20_000
 
-_SELECT = """
-SELECT r.id, -bm25(words, 1.0, 0.4) AS strength, t.text
-FROM words JOIN records r ON r.id = words.rowid JOIN texts t ON t.id = r.id
-WHERE words MATCH ?1 AND r.role IN (SELECT value FROM json_each(?2))
-ORDER BY strength DESC, r.record_id LIMIT ?3
-"""
-_SELECT_SCOPED = """
-SELECT r.id, -bm25(words, 1.0, 0.4) AS strength, t.text
-FROM words JOIN records r ON r.id = words.rowid JOIN texts t ON t.id = r.id
-WHERE words MATCH ?1 AND r.role IN (SELECT value FROM json_each(?2))
+_SCOPE = """
   AND EXISTS (SELECT 1 FROM temp.scope s WHERE s.workspace = r.workspace
               AND coalesce(r.authored_at, '') >= s.since AND coalesce(r.authored_at, '') < s.before)
-ORDER BY strength DESC, r.record_id LIMIT ?3
 """
+# The plus keeps SQLite from asking FTS5 again for every row of the list.
+_OWN = "AND +words.rowid IN (SELECT rowid FROM words WHERE words MATCH ?4)"
+# Texts are joined to the best alone, since sorting drags along every column it is given.
+_SELECT = """
+SELECT best.id, best.strength, t.text FROM (
+    SELECT r.id, r.record_id, -bm25(words, 1.0, 0.4) AS strength
+    FROM words JOIN records r ON r.id = words.rowid
+    WHERE words MATCH ?1 AND r.role IN (SELECT value FROM json_each(?2)) {more}
+    ORDER BY strength DESC, r.record_id LIMIT ?3
+) best JOIN texts t ON t.id = best.id ORDER BY best.strength DESC, best.record_id
+"""
+_STATEMENTS = {
+    (scoped, own): _SELECT.format(more=(_SCOPE if scoped else "") + (_OWN if own else ""))
+    for scoped in (False, True)
+    for own in (False, True)
+}
 _VOCABULARY = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'words', 'row')"
 _FREQUENCY = "SELECT doc FROM temp.vocabulary WHERE term = ?"
 _COUNT = "SELECT count(*) FROM records"
@@ -56,6 +65,14 @@ class _Found:
     every_term: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """How many records are wanted, and how many rows are looked at to find the best of them."""
+
+    wanted: int
+    rows: int
+
+
 def search_words(
     connection: sqlite3.Connection, query: Query, wanted: Filter, limit: int, deadline: Deadline
 ) -> LaneAnswer:
@@ -67,10 +84,10 @@ def search_words(
         return LaneAnswer()
     depth = max(limit, DEPTH_VERIFIED if query.every_term_punctuated else DEPTH_MIN)
     passes = _Passes(connection, query, wanted, deadline)
-    found = passes.run(match_all(query), depth, every_term=True)
-    if len(query.terms) > 1 and len(found) < depth and not passes.is_exhausted:
+    found = passes.run(match_all(query), Depth(limit, depth), every_term=True)
+    if len(query.terms) > 1 and _own(found) < limit and not passes.is_exhausted:
         known = {item.row for item in found}
-        rest = passes.run(match_any(passes.rare_terms()), depth, every_term=False)
+        rest = passes.run(match_any(passes.rare_terms()), Depth(limit, depth), every_term=False)
         found += [item for item in rest if item.row not in known]
     return LaneAnswer(candidates=tuple(_ranked(found)[:limit]), is_exhausted=passes.is_exhausted)
 
@@ -87,12 +104,26 @@ class _Passes:
         self._deadline = deadline
         self.is_exhausted = False
 
-    def run(self, expression: str, depth: int, *, every_term: bool) -> list[_Found]:
-        statement = _SELECT if self._wanted.workspace is None else _SELECT_SCOPED
-        parameters = (expression, json.dumps(self._wanted.roles), depth)
+    def run(self, expression: str, depth: Depth, *, every_term: bool) -> list[_Found]:
+        """Run one pass; where neighbours' matches fill it, also over those whose own text matches."""
+        found, is_full = self._select(expression, depth.rows, None, every_term=every_term)
+        if not is_full or _own(found) >= depth.wanted or self.is_exhausted:
+            return found
+        own = match_any(content_terms(self._query), ["own"])
+        known = {item.row for item in found}
+        more, _ = self._select(expression, depth.rows, own, every_term=every_term)
+        return found + [item for item in more if item.row not in known]
+
+    def _select(
+        self, expression: str, rows_max: int, own: str | None, *, every_term: bool
+    ) -> tuple[list[_Found], bool]:
+        """Select the best rows, judged, and tell whether there may be more than asked for."""
+        statement = _STATEMENTS[self._wanted.workspace is not None, own is not None]
+        parameters = (expression, json.dumps(self._wanted.roles), rows_max, *([own] if own else []))
         rows, is_interrupted = interruptible(self._connection, statement, parameters, self._deadline)
         self.is_exhausted = self.is_exhausted or is_interrupted
-        return [item for row in rows if (item := self._judged(row, every_term=every_term)) is not None]
+        judged = [item for row in rows if (item := self._judged(row, every_term=every_term)) is not None]
+        return judged, len(rows) == rows_max
 
     def _judged(self, row: tuple[int, float, str], *, every_term: bool) -> _Found | None:
         """Look at a text that FTS5 found: whether it matches itself and has the exact punctuated forms."""
@@ -144,6 +175,10 @@ def interruptible(
     finally:
         connection.set_progress_handler(None, 0)
     return rows, False
+
+
+def _own(found: Sequence[_Found]) -> int:
+    return sum(item.own for item in found)
 
 
 def _ranked(found: Sequence[_Found]) -> list[Candidate]:
