@@ -123,6 +123,8 @@ def without_lone_surrogates(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _File:
+    """An open file, and what it was when it was opened."""
+
     descriptor: int
     found: os.stat_result
 

@@ -11,17 +11,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
 import msgspec
 
 from crdt.errors import Unavailable
 
-if TYPE_CHECKING:
-    JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
-else:
-    # The decoder of cursors resolves names at run time and can't follow one that names itself.
-    JsonValue = Any
+JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+"""Not for fields of structs: a decoder can't follow a name that names itself."""
 
 
 class RawEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):

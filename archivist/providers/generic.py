@@ -36,6 +36,8 @@ _ROLES: Final = {role.value: role for role in Role}
 
 
 class _Line(msgspec.Struct, gc=False):
+    """One event as its writer says it."""
+
     id: str | int | None = None
     role: str | None = None
     text: str | None = None

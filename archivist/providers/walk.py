@@ -52,19 +52,20 @@ def files_below(root: Path, provider: str, wanted: WantedName = jsonl_name) -> I
 
 def _names(path: Path, relative: str, wanted: WantedName, unreadable: list[str]) -> list[str]:
     """List one directory: wanted file names, and directory names followed by a slash."""
-    names: list[str] = []
     try:
         with os.scandir(path) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    names.append(f"{entry.name}/")
-                elif wanted(entry.name) and entry.is_file(follow_symlinks=False):
-                    names.append(entry.name)
+            return [name for name in (_name(entry, wanted) for entry in entries) if name]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError:
         unreadable.append(readable_name(relative).rstrip("/") or ".")
-    return names
+        return []
+
+
+def _name(entry: os.DirEntry[str], wanted: WantedName) -> str:
+    if entry.is_dir(follow_symlinks=False):
+        return f"{entry.name}/"
+    return entry.name if wanted(entry.name) and entry.is_file(follow_symlinks=False) else ""
 
 
 def _source(provider: str, path: Path, relative: str, unreadable: list[str]) -> Source | None:

@@ -286,6 +286,32 @@ def fill_opencode(root: Path) -> OpencodeStore:
     return store
 
 
+def write_json(path: Path, value: object) -> None:
+    """Write a value as a file of JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value))
+
+
+def fill_opencode_files(root: Path, session: str = "ses_1") -> None:
+    """Write what `fill_opencode` writes, as the older files."""
+    storage = root / "storage"
+    write_json(storage / f"session/p/{session}.json",
+               {"id": session, "title": "The disk", "directory": "/srv/depot"})  # fmt: skip
+    for name, created, data in (("msg_1", 2000, {"role": "user"}),
+                                ("msg_2", 3000, {"role": "assistant", "parentID": "msg_1"})):  # fmt: skip
+        write_json(storage / f"message/{session}/{name}.json",
+                   {"id": name, "time": {"created": BEGAN_MS + created}, **data})  # fmt: skip
+    parts = {
+        "msg_1/prt_1": text("please check the disk"),
+        "msg_2/prt_2": {"type": "step-start"},
+        "msg_2/prt_3": {"type": "reasoning", "text": "perhaps df", "time": {"start": BEGAN_MS}},
+        "msg_2/prt_4": opencode_tool("ninety percent"),
+        "msg_2/prt_5": text("The volume is nearly full."),
+    }
+    for name, part in parts.items():
+        write_json(storage / f"part/{name}.json", part)
+
+
 # One world for each adapter
 
 
