@@ -81,6 +81,12 @@ class IndexReader:
         self.aliases = aliases
         self._laid_out: str | None = None
 
+    @property
+    def has_substring_lane(self) -> bool:
+        """Tell whether letters are looked up in an index; without one every text is scanned."""
+        with faults(NAME):
+            return any(row[1] == "lane" for row in self.connection.execute("PRAGMA database_list"))
+
     def words(self, query: Query, wanted: Filter, limit: int, deadline: Deadline) -> LaneAnswer:
         """Search the words lane."""
         self._lay_out(wanted.workspace)

@@ -2,13 +2,14 @@
 
 A trigram index in a database of its own, so that building it (twice the work of the words) never holds up
 the words lane and runs beside it on another core.  It follows `records` by row id; what it has not seen
-yet is scanned, so an answer is right at every moment.  Scripts without spaces are searched here when the
-words lane finds nothing.
+yet is scanned, so an answer is right at every moment.  Scripts without spaces are searched here, where a
+word of two characters is scanned for, since no trigram holds it.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -21,9 +22,17 @@ from retrieval.words import interruptible
 NAME = "derived/substrings.db"
 VERSION = 1
 CHARS_MIN = 3
+UNSPACED_CHARS_MIN = 2
+"""Most words of Chinese have two characters."""
 BATCH_RECORDS = 2_000
 PATTERN_CHARS_MAX = 1_000
 """Characters of a query that are looked for; the trigram tokenizer pays for every one."""
+
+# Thai, Lao, Burmese, Khmer, kana and the ideographs, with their punctuation.
+_UNSPACED = re.compile(
+    "[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u30ff"
+    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+)
 
 _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT",
@@ -51,7 +60,7 @@ _SELECT_SCOPED = _SELECT.replace("ORDER BY", f"{_SCOPE}ORDER BY")
 _SCAN = """
 SELECT r.id, 0.0, '' FROM main.texts t JOIN main.records r ON r.id = t.id
 WHERE t.id > ?1 AND r.role IN (SELECT value FROM json_each(?2)) AND has_pattern(t.text)
-ORDER BY r.record_id
+ORDER BY r.record_id LIMIT ?3
 """
 _SCAN_SCOPED = _SCAN.replace("ORDER BY", f"{_SCOPE}ORDER BY")
 
@@ -135,29 +144,39 @@ def _value(lane: sqlite3.Connection, key: str) -> int:
     return int(row[0]) if row else 0
 
 
+def pattern_of(text: str) -> str:
+    """Make of a query what is looked for: white space evened out, and no more than is worth its cost."""
+    return " ".join(text.replace("\0", " ").split())[:PATTERN_CHARS_MAX]
+
+
+def has_unspaced_script(text: str) -> bool:
+    """Tell whether a text has characters of a script that puts no spaces between words."""
+    return not text.isascii() and _UNSPACED.search(text) is not None
+
+
 def search_substrings(
     connection: sqlite3.Connection, text: str, wanted: Filter, limit: int, deadline: Deadline
 ) -> LaneAnswer:
     """Find records that have the text anywhere, best first; `lane` must be attached where it exists.
 
-    Fewer than three characters find nothing.  Records that the trigram index has not seen come after the
-    ranked ones, in the order of their ids.
+    Fewer than three characters find nothing, fewer than two in scripts without spaces.  Records that the
+    trigram index has not seen come after the ranked ones, in the order of their ids.
     """
-    pattern = " ".join(text.replace("\0", " ").split())[:PATTERN_CHARS_MAX]
-    if len(pattern) < CHARS_MIN:
+    pattern = pattern_of(text)
+    if len(pattern) < (UNSPACED_CHARS_MIN if has_unspaced_script(pattern) else CHARS_MIN):
         return LaneAnswer()
     roles = json.dumps(wanted.roles)
     scoped = wanted.workspace is not None
     ranked: list[tuple[int, float, str]] = []
     is_cut, seen = False, 0
-    if _is_attached(connection):
+    if _is_attached(connection) and len(pattern) >= CHARS_MIN:
         seen = int(
             (connection.execute("SELECT value FROM lane.meta WHERE key = 'record'").fetchone() or (0,))[0]
         )
         phrase = '"' + pattern.replace('"', '""') + '"'
         statement = _SELECT_SCOPED if scoped else _SELECT
         ranked, is_cut = interruptible(connection, statement, (phrase, roles, limit), deadline)
-    scanned, is_cut_too = _scan(connection, pattern, (seen, roles), deadline, scoped=scoped)
+    scanned, is_cut_too = _scan(connection, pattern, (seen, roles, limit), deadline, scoped=scoped)
     best = max((strength for _, strength, _ in ranked), default=0.0) or 1.0
     candidates = [Candidate(row=row, score=1.0 + strength / best) for row, strength, _ in ranked]
     candidates += [Candidate(row=row, score=0.5) for row in scanned]
@@ -167,7 +186,7 @@ def search_substrings(
 def _scan(
     connection: sqlite3.Connection,
     pattern: str,
-    parameters: tuple[int, str],
+    parameters: tuple[int, str, int],
     deadline: Deadline,
     *,
     scoped: bool,
