@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-
-import click
 
 from crdt.errors import AtriumError
 
@@ -27,7 +26,25 @@ def say(text: str) -> None:
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     if len(line) > LINE_CHARS_MAX:
         line = line[: LINE_CHARS_MAX - 1] + "…"
-    click.echo(line.encode("utf-8", "replace").decode(), err=True)
+    sys.stderr.write(line.encode("utf-8", "replace").decode() + "\n")
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """Do the work of a command and give its status; the one place where errors become statuses."""
+    try:
+        status = work()
+        sys.stdout.flush()
+    except AtriumError as error:
+        return known(error)
+    except KeyboardInterrupt:
+        return interrupted()
+    except BrokenPipeError:
+        return pipe_closed()
+    except OSError as error:
+        return system(error)
+    except Exception as error:
+        return unexpected(error)
+    return status
 
 
 def known(error: AtriumError) -> int:
@@ -38,11 +55,9 @@ def known(error: AtriumError) -> int:
     return error.exit_status
 
 
-def usage(error: click.ClickException) -> int:
-    """Report what click can't make sense of."""
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "atrium"
-    say(f"atrium: {error.format_message()}")
+def usage(message: str, command: str) -> int:
+    """Report words that no command takes."""
+    say(f"atrium: {message}")
     say(f"hint: see `{command} --help`")
     return BAD_INPUT
 

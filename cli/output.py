@@ -9,10 +9,10 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-import click
+if TYPE_CHECKING:
+    from datetime import datetime
 
 Document = Mapping[str, object]
 EXCERPT_CHARS = 280
@@ -31,23 +31,23 @@ def print_json(document: Document) -> None:
 
 
 def line(text: str = "") -> None:
-    """Print one line; colour is dropped where it isn't wanted."""
-    click.echo(text, color=None if _wants_colour() else False)
+    """Print one line."""
+    sys.stdout.write(text + "\n")
 
 
 def note(text: str) -> None:
     """Print one line beside the result, on standard error."""
-    click.echo(text, err=True)
+    sys.stderr.write(text + "\n")
 
 
 def strong(text: str) -> str:
-    """Set text apart."""
-    return click.style(text, bold=True)
+    """Set text apart, where colour is wanted."""
+    return f"\x1b[1m{text}\x1b[0m" if _wants_colour() else text
 
 
 def faint(text: str) -> str:
-    """Set text back."""
-    return click.style(text, dim=True)
+    """Set text back, where colour is wanted."""
+    return f"\x1b[2m{text}\x1b[0m" if _wants_colour() else text
 
 
 def plain(text: str) -> str:
@@ -87,6 +87,8 @@ def texts_of(document: Document, key: str) -> list[str]:
 
 def age(instant: str, now: datetime | None = None) -> str:
     """Say how long ago an ISO 8601 instant was; empty for one that can't be read."""
+    from datetime import UTC, datetime
+
     try:
         then = datetime.fromisoformat(instant)
     except ValueError:

@@ -10,8 +10,8 @@ import errno
 import os
 import stat
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from crdt.errors import AtriumError, BadInput, DiskFull, ReadOnlyState
 
@@ -29,12 +29,14 @@ def fallback_runtime() -> Path:
     return Path(f"/tmp/atrium-{os.geteuid()}")  # noqa: S108 - checked for its owner before it is used
 
 
-@dataclass(frozen=True, slots=True)
-class StatePaths:
-    """Every path of one state directory.  `runtime` is where short sockets and per-terminal notes go."""
+class StatePaths(NamedTuple):
+    """Every path of one state directory.  `runtime` is where short sockets and per-terminal notes go.
+
+    It is a tuple, since every search pays for making this class.
+    """
 
     root: Path
-    runtime: Path = field(default_factory=fallback_runtime)
+    runtime: Path = fallback_runtime()
 
     @property
     def config(self) -> Path:

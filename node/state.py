@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from crdt.errors import SettingsInvalid
 
@@ -25,9 +24,8 @@ StateSource = Literal["explicit_state", "configured", "default_path", "missing",
 Environment = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateConfig:
-    """Where the state is, and why there.
+class StateConfig(NamedTuple):
+    """Where the state is, and why there; a tuple, since every search pays for making this class.
 
     `source` is `missing` or `invalid` when a declaration was to be followed and could not be read: reads
     then answer from `path` and say so, writes refuse.  `declared_by` names the variable or the file.

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from cli import main as entry
+from cli import group as entry
 from crdt.errors import AtriumError
 from node import config
 from tests import rules

@@ -13,7 +13,7 @@ from cli import exits, output, progress
 from cli.client import call, state_paths
 from cli.command import declare
 from cli.commands.capture import print_summary
-from cli.commands.search import describe
+from cli.searching import describe
 from node.paths import ensure_private
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import click
 from cli import exits, output
 from cli.client import call
 from cli.command import declare, json_option
-from cli.commands.search import describe
 from cli.last_search import recall
+from cli.searching import describe
 
 NUMBER_DIGITS_MAX = 3
 """Longer digits are the beginning of an id: ids are hexadecimal and shortened to at least four."""

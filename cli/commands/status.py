@@ -52,7 +52,9 @@ def _print(document: output.Document) -> None:
 
 def _age(part: output.Document) -> str:
     seconds = part.get("ageSeconds")
-    return f"{output.span(seconds)} ago" if isinstance(seconds, int | float) else "never"
+    if not isinstance(seconds, int | float):
+        return "never"
+    return "now" if seconds < 1 else f"{output.span(seconds)} ago"
 
 
 def _node() -> str:
