@@ -28,6 +28,8 @@ SETTINGS_BYTES_MAX = 1 << 20
 
 
 class _Settings(msgspec.Struct, frozen=True):
+    """What is of interest in Claude Code's own settings."""
+
     cleanup_days: float | None = msgspec.field(name="cleanupPeriodDays", default=None)
 
 
@@ -78,18 +80,22 @@ def _waiting_sources(
     look: Look, until_s: float | None, found: Waiting
 ) -> Iterator[tuple[str, Source, float]]:
     """Give waiting sources with how many days each is kept, until the time is over."""
-    for provider, folders in look.roots.items():
-        for folder in map(Path, folders):
-            if provider not in PROVIDERS or not folder.is_dir():
-                continue
-            keep_days = cleanup_days(folder.parent / "settings.json")
-            cursors = look.local.local_store.cursors(provider, str(folder))
-            for source in _sources(provider, folder):
-                if until_s is not None and time.monotonic() >= until_s:
-                    found.is_partial = True
-                    return
-                if not _is_read(source, cursors):
-                    yield provider, source, keep_days
+    for provider, folder in _folders(look.roots):
+        keep_days = cleanup_days(folder.parent / "settings.json")
+        cursors = look.local.local_store.cursors(provider, str(folder))
+        for source in _sources(provider, folder):
+            if until_s is not None and time.monotonic() >= until_s:
+                found.is_partial = True
+                return
+            if not _is_read(source, cursors):
+                yield provider, source, keep_days
+
+
+def _folders(roots: Mapping[str, list[str]]) -> Iterator[tuple[str, Path]]:
+    """Give the directories that exist, of providers that there are."""
+    for provider, folders in roots.items():
+        if provider in PROVIDERS:
+            yield from ((provider, folder) for folder in map(Path, folders) if folder.is_dir())
 
 
 def _sources(provider: str, folder: Path) -> Iterator[Source]:
