@@ -150,7 +150,7 @@ def check(checkout: Checkout) -> int:
     for name, *options in CHECKS:
         say("$ " + " ".join((name, *options)))
         if subprocess.run([checkout.script(name), *options], cwd=checkout.root, check=False).returncode:
-            failed.append(name)
+            failed.append(" ".join((name, *options)))
     if failed:
         say("failed: " + ", ".join(failed))
     return 1 if failed else 0
