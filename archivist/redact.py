@@ -82,7 +82,7 @@ def _due(text: str) -> Sequence[_Finder]:
         values.may_hold_named_value(lowered),
         rules.may_hold_header(lowered),
         rules.may_hold_token(flat),
-        rules.may_hold_address(flat),
+        rules.may_hold_address(text),
     )
     if True not in suspicions:
         return ()
