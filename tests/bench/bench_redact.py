@@ -1,7 +1,7 @@
 """Print how fast the redactor is, beside encoding and hashing the same texts.
 
-Run it as `python -m tests.bench.bench_redact [DIRECTORY]`, DIRECTORY being one of Claude Code transcripts; else
-the texts are the docstrings and sources of the running Python.
+Run it as `python -m tests.bench.bench_redact [DIRECTORY]`.  A directory holds Claude Code transcripts;
+without one, texts are the docstrings and sources of the running Python.
 """
 
 from __future__ import annotations
