@@ -104,11 +104,12 @@ def health(reader: IndexReader) -> Health:
     """Compare the index's parts by counting."""
     with one_state(reader):
         seen = _lane_record(reader)
+        texts = int(str(_one(reader, _TEXTS)))
         return Health(
             watermark=int(reader.meta("archive_seq") or 0),
             records=int(str(_one(reader, _RECORDS))),
-            texts=int(str(_one(reader, _TEXTS))),
-            substrings_left=int(str(_one(reader, _LANE_RECORDS_LEFT, seen))),
+            texts=texts,
+            substrings_left=int(str(_one(reader, _LANE_RECORDS_LEFT, seen))) if seen else texts,
         )
 
 

@@ -68,6 +68,8 @@ def last_lines(log: Path, redactor: Redacts) -> list[str]:
             data = file.read(LOG_BYTES_MAX)
     except FileNotFoundError:
         return []
+    except OSError as error:
+        return [f"the log can't be read: {error.strerror}"]
     lines = data.decode("utf-8", "replace").splitlines()
     whole = lines if size_bytes <= LOG_BYTES_MAX else lines[1:]
     return [without_paths(redactor.redact(line)[0]) for line in whole[-LOG_LINES:]]

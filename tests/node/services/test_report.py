@@ -81,6 +81,10 @@ def test_a_line_that_was_cut_at_its_front_is_left_out(tmp_path: Path, redactor: 
     assert last_lines(log, redactor) == ["whole"]
 
 
+def test_a_log_that_can_t_be_read_is_said(tmp_path: Path, redactor: Redactor) -> None:
+    assert last_lines(tmp_path, redactor) == ["the log can't be read: Is a directory"]
+
+
 def test_bytes_that_are_no_text_do_no_harm(tmp_path: Path, redactor: Redactor) -> None:
     (tmp_path / "node.log").write_bytes(b"a\xffb\x00c\n")
     assert last_lines(tmp_path / "node.log", redactor) == ["a\ufffdb\0c"]
