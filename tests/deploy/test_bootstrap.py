@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import fcntl
 import os
 import shutil
 import signal
@@ -11,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,10 @@ from deploy import bootstrap
 from tests.kit import CHECKOUT, wait_until
 
 SOURCE = CHECKOUT / "deploy" / "bootstrap.py"
+PATIENCE_S = 120
+"""An environment takes five seconds on a quiet machine, and much longer beside other tests."""
+
+pytestmark = pytest.mark.timeout(5 * PATIENCE_S)
 
 PROGRAM = """
 import os, sys
@@ -91,11 +95,9 @@ def make_checkout(base: Path) -> Path:
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Iterator[Path]:
+def checkout(tmp_path: Path) -> Path:
     """Give a fresh clone."""
-    root = make_checkout(tmp_path)
-    yield root
-    (root / "hold").unlink(missing_ok=True)
+    return make_checkout(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +110,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def environment(**more: str) -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Name the variables of a caller without a network, whose own settings would lead pip astray."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
     astray = {
@@ -117,27 +119,43 @@ def environment(**more: str) -> dict[str, str]:
         "PIP_TARGET": "/nonexistent",
         "PYTHONPATH": "/nonexistent",
     }
-    return {**kept, **astray, "PIP_CONFIG_FILE": os.devnull, **more}
+    return {**kept, **astray, "PIP_CONFIG_FILE": os.devnull}
 
 
-def start(checkout: Path, *words: str, **more: str) -> subprocess.Popen[str]:
-    """Start the bootstrap from another directory."""
-    return subprocess.Popen(
+@contextmanager
+def started(checkout: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """Start the bootstrap from another directory; it is ended with the block if it still runs."""
+    with subprocess.Popen(
         [sys.executable, str(checkout / "deploy" / "bootstrap.py"), *words],
         cwd=checkout.parent,
-        env=environment(**more),
+        env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+            (checkout / "hold").unlink(missing_ok=True)
 
 
-def run(checkout: Path, *words: str, **more: str) -> tuple[int, str, str]:
+def run(checkout: Path, *words: str) -> tuple[int, str, str]:
     """Run it to its end: exit status, output, errors."""
-    process = start(checkout, *words, **more)
-    out, err = process.communicate(timeout=100)
-    return process.returncode, out, err
+    with started(checkout, *words) as process:
+        out, err = process.communicate(timeout=PATIENCE_S)
+        return process.returncode, out, err
+
+
+@contextmanager
+def building(checkout: Path, word: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a set-up and give it while its installer is at work, held there until `hold` is gone."""
+    (checkout / "building").unlink(missing_ok=True)
+    (checkout / "hold").touch()
+    with started(checkout, word) as process:
+        wait_until((checkout / "building").exists, "the installer builds", timeout_s=PATIENCE_S)
+        yield process
 
 
 def works_at_once(checkout: Path) -> bool:
@@ -174,13 +192,8 @@ def test_a_failed_update_keeps_the_environment_that_worked(finished: Path) -> No
 
 
 def test_a_killed_update_brings_back_the_environment_that_worked(finished: Path) -> None:
-    (finished / "building").unlink()
-    (finished / "hold").touch()
-    update = start(finished, "test")
-    wait_until((finished / "building").exists, "pip builds")
-    update.kill()
-    (finished / "hold").unlink()
-    update.communicate(timeout=30)
+    with building(finished, "test") as update:
+        update.kill()
     assert (finished / ".venv.old").exists()
 
     (finished / "broken").touch()
@@ -214,39 +227,24 @@ def test_a_failed_install_says_what_why_and_what_next_and_leaves_nothing(checkou
 
 
 def test_an_interrupted_set_up_leaves_nothing(checkout: Path) -> None:
-    (checkout / "hold").touch()
-    interrupted = start(checkout, "up")
-    wait_until((checkout / "building").exists, "pip builds")
-    interrupted.send_signal(signal.SIGINT)
-    _, err = interrupted.communicate(timeout=30)
+    with building(checkout, "up") as interrupted:
+        interrupted.send_signal(signal.SIGINT)
+        _, err = interrupted.communicate(timeout=PATIENCE_S)
     assert interrupted.returncode == 130
     assert err.endswith("stopped: the next run starts the set-up again\n")
     assert not (checkout / ".venv").exists()
 
 
 def test_a_killed_set_up_starts_again_beside_the_installer_that_outlived_it(checkout: Path) -> None:
-    (checkout / "hold").touch()
-    killed = start(checkout, "up")
-    wait_until((checkout / "building").exists, "pip builds")
-    killed.kill()
-    killed.wait(timeout=30)
-
-    second = start(checkout, "up")
-    (checkout / "hold").unlink()
-    out, err = second.communicate(timeout=100)
+    with building(checkout, "up") as killed:
+        killed.kill()
+        killed.wait(timeout=PATIENCE_S)
+        with started(checkout, "up") as second:
+            assert second.stderr is not None
+            assert second.stderr.readline() == "Waiting for another set-up of this checkout to end\n"
+            (checkout / "hold").unlink()
+            out, err = second.communicate(timeout=PATIENCE_S)
     assert (second.returncode, out) == (3, f"stand-in up in {checkout.parent}\n"), err
-    killed.communicate(timeout=30)
-
-
-def test_a_set_up_waits_for_another_one(checkout: Path) -> None:
-    with (checkout / ".venv.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        waiting = start(checkout, "up")
-        assert waiting.stderr is not None
-        assert waiting.stderr.readline() == "Waiting for another set-up of this checkout to end\n"
-        assert not (checkout / ".venv").exists()
-    out, err = waiting.communicate(timeout=100)
-    assert (waiting.returncode, out) == (3, f"stand-in up in {checkout.parent}\n"), err
 
 
 def test_a_moved_checkout_is_set_up_anew(checkout: Path) -> None:
