@@ -145,12 +145,19 @@ def table(rows: Sequence[tuple[str, str]]) -> None:
 
 def counts(document: Document) -> None:
     """Print the counts and words of a document that has no form of its own."""
-    rows = [
-        (key.replace("_", " "), f"{value:,}" if isinstance(value, int | float) else plain(str(value)))
-        for key, value in document.items()
-        if isinstance(value, int | float | str) and key != "schemaVersion"
-    ]
-    table(rows)
+    table(
+        [
+            (key.replace("_", " "), _shown(value))
+            for key, value in document.items()
+            if isinstance(value, int | float | str) and key != "schemaVersion"
+        ]
+    )
+
+
+def _shown(value: float | str) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return plain(value) if isinstance(value, str) else f"{value:,}"
 
 
 def _wants_colour() -> bool:

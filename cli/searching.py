@@ -45,14 +45,17 @@ def search(options: Options) -> int:
         output.print_json(document)
     else:
         remember([output.text_of(hit, "record_id") for hit in hits])
-        _print(query, hits, options)
+        _print(query, document, options)
     return exits.DONE
 
 
-def _print(query: str, hits: list[output.Document], options: Options) -> None:
+def _print(query: str, document: output.Document, options: Options) -> None:
+    hits = output.list_of(document, "hits")
     for number, hit in enumerate(hits, 1):
         output.line(f"{number:>3}  {describe(hit)}")
         output.line(f"     {output.excerpt(output.text_of(hit, 'text'), query)}")
+    for warning in output.texts_of(document, "warnings"):
+        output.note(f"warning: {warning}")
     if not hits:
         wider = "--substring" if options.everywhere else "--all or --substring"
         output.note(f"nothing found; try {wider}")

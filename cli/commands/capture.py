@@ -48,6 +48,7 @@ def command(options: Options) -> int:
         output.print_json(document)
     else:
         print_summary(document, dry_run=options.dry_run)
+        print_skipped(document)
     return exits.DONE
 
 
@@ -80,6 +81,10 @@ def print_summary(document: output.Document, *, dry_run: bool = False) -> None:
             f"{output.plural(output.number_of(document, 'redactions'), 'secret')} redacted",
         )
         output.line(", ".join(words))
+
+
+def print_skipped(document: output.Document) -> None:
+    """Name what a capture could not or need not read, by reason."""
     skipped = output.part_of(document, "skipped")
     if skipped:
         reasons = ", ".join(f"{reason} {count}" for reason, count in skipped.items())

@@ -33,10 +33,20 @@ def command(options: Options) -> int:
 
 
 def _print(document: output.Document) -> None:
-    questions = output.list_of(document, "questions")
-    for item in questions:
-        asked = f"{output.number_of(item, 'asked')}x"
-        found = output.faint(output.text_of(item, "found"))
-        output.line(f"{asked:>5}  {output.plain(output.text_of(item, 'query'))}  {found}".rstrip())
-    if not questions:
-        output.line("every question found something")
+    gaps = output.list_of(document, "gaps")
+    for gap in gaps:
+        found = output.number_of(gap, "evidence")
+        what = "found nothing" if not found else f"found little ({output.plural(found, 'piece')})"
+        asked = f"{output.number_of(gap, 'times')}x"
+        query = " ".join(output.plain(output.text_of(gap, "query")).split())
+        output.line(f"{asked:>5}  {query}  {output.faint(what)}")
+    questions = output.plural(output.number_of(document, "questions"), "question")
+    period = output.plural(output.number_of(document, "days"), "day")
+    if not gaps:
+        output.line(f"no gaps in {questions} of {period}")
+    served = output.list_of(document, "served")
+    if served:
+        output.line()
+        output.line("served most:")
+    for record in served:
+        output.line(f"{output.number_of(record, 'times'):>4}x  {output.text_of(record, 'record_id')[:16]}")

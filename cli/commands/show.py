@@ -44,13 +44,17 @@ def command(options: Options) -> int:
 
 
 def _print(document: output.Document) -> None:
-    record = output.part_of(document, "record")
-    title = output.plain(output.text_of(document, "title"))
-    output.line(f"{output.strong(title)}  {describe(record)}".strip())
-    for turn in output.list_of(document, "conversation"):
-        here = output.text_of(turn, "record_id") == output.text_of(record, "record_id")
-        head = f"{output.text_of(turn, 'role')} {output.age(output.text_of(turn, 'authored_at'))}".strip()
+    conversation = output.part_of(document, "conversation")
+    title = output.plain(output.text_of(conversation, "title"))
+    output.line(f"{output.strong(title)}  {describe(output.part_of(document, 'record'))}".strip())
+    turns = output.list_of(document, "around")
+    for turn in turns:
+        when = output.age(output.text_of(turn, "authored_at"))
+        head = " · ".join(word for word in (output.text_of(turn, "role"), when) if word)
         output.line()
-        output.line(output.strong(f"▶ {head}") if here else output.faint(f"  {head}"))
+        output.line(output.strong(f"▶ {head}") if turn.get("is_record") else output.faint(f"  {head}"))
         for piece in output.plain(output.text_of(turn, "text")).splitlines():
             output.line(f"  {piece}")
+    records = output.number_of(conversation, "records")
+    if records > len(turns):
+        output.note(f"{len(turns)} of {output.plural(records, 'record')}; --around N shows more")

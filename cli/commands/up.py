@@ -10,7 +10,7 @@ import click
 from cli import exits, output, progress
 from cli.client import state_paths
 from cli.command import declare
-from cli.commands.capture import print_summary
+from cli.commands.capture import print_skipped, print_summary
 from cli.node_process import Running, find_running, start
 from node.paths import StatePaths
 
@@ -71,6 +71,7 @@ def _import_transcripts() -> bool:
     with progress.shown(lines=True) as report:
         document = call("capture", {"roots": present}, report)
     print_summary(document)
+    print_skipped(document)
     return True
 
 
