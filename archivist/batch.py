@@ -32,6 +32,8 @@ SaveCursors = Callable[[CursorKey, Mapping[str, Cursor]], None]
 
 @dataclass(slots=True)
 class _Batch:
+    """Fragments that are written together, and the cursors that follow them."""
+
     made: list[Made] = field(default_factory=list)
     cursors: dict[CursorKey, dict[str, Cursor]] = field(default_factory=dict)
     size_bytes: int = 0

@@ -6,7 +6,6 @@ change cost one stat.  A source that can't be read is counted and the rest goes 
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from archivist.fragments import FragmentMaker, Made
 from archivist.known import KnownEvents
 from archivist.providers.base import Cursor, Increment, Provider, Source, SourceUnreadable
 from crdt.archive import Archive
+from retrieval.index_catalog import Catalog
 from retrieval.follow import Applied, ArchiveFollower
 
 
@@ -47,7 +47,7 @@ class CaptureState:
 
     archive: Archive
     follower: ArchiveFollower
-    catalog: sqlite3.Connection
+    catalog: Catalog
     cursors: CursorStore
     maker: FragmentMaker
 
@@ -96,7 +96,7 @@ def capture(state: CaptureState, roots: Sequence[Roots], options: CaptureOptions
     report = CaptureReport()
     pending = [item for place in roots for item in _scan(state.cursors, place, options, report)]
     total = sum(item.new_bytes for item in pending)
-    known = KnownEvents(state.catalog, state.archive)
+    known = KnownEvents(state.catalog)
     if options.dry_run:
         for item in pending:
             for increment in _increments(item, report):

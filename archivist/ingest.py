@@ -42,6 +42,8 @@ class _Event(msgspec.Struct, kw_only=True):
 
 
 class _Provenance(msgspec.Struct, kw_only=True, rename="camel"):
+    """Where any tool says that a conversation comes from."""
+
     relative_path: str | None = None
     redactions: int | None = None
 

@@ -6,27 +6,21 @@ again.  The union would merge the copies anyway; leaving them out keeps a change
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
 
 import msgspec
 
 from archivist.fragments import Made, seal
-from crdt.archive import Archive
 from crdt.events import Event, Fragment
 from crdt.union import Stamped, says_the_same, union
-from retrieval.follow import read_fragments
-
-_FIND = "SELECT id FROM conversations WHERE conversation_id = ?"
-_STREAMS = "SELECT path FROM streams WHERE conversation = ?"
+from retrieval.index_catalog import Catalog
 
 
 class KnownEvents:
     """Looks conversations up in the catalog, and in fragments that are not in it yet."""
 
-    def __init__(self, catalog: sqlite3.Connection, archive: Archive) -> None:
+    def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._archive = archive
         self._pending: dict[str, list[Made]] = {}
 
     def add(self, made: Iterable[Made]) -> None:
@@ -50,21 +44,17 @@ class KnownEvents:
         same conversation.
         """
         fragment = made.fragment
-        conversation = self._row(fragment.conversation_id)
+        conversation = self._catalog.find(fragment.conversation_id)
         pending = self._pending.get(fragment.conversation_id, [])
         paths = {item.fragment.relative_path for item in pending}
         if conversation is not None:
-            paths |= {path for (path,) in self._catalog.execute(_STREAMS, (conversation,))}
+            paths |= self._catalog.streams(conversation)
         if not paths or (paths == {fragment.relative_path} and not may_repeat):
             return made
         stamped = [Stamped(fragment=item.fragment, sha256=item.body.sha256, hlc=0) for item in pending]
         if conversation is not None:
-            stamped += read_fragments(self._catalog, self._archive, conversation)
+            stamped += self._catalog.fragments(conversation)
         return without(made, union(stamped).conversation.events) if stamped else made
-
-    def _row(self, conversation_id: str) -> int | None:
-        row = self._catalog.execute(_FIND, (bytes.fromhex(conversation_id),)).fetchone()
-        return row[0] if row else None
 
 
 def without(made: Made, known: Iterable[Event]) -> Made | None:

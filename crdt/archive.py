@@ -8,6 +8,7 @@ between.  Nothing here rewrites: a change costs what it adds.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -77,7 +78,7 @@ class Archive:
         with faults("canonical/segments"):
             built = build(bodies)
             self.segments.publish(built)
-        return self._manifest(built, {})
+        return self._manifest(built, self._waiting_since(built))
 
     def commit(
         self, staged: Sequence[Segment], waiting: Sequence[Body] = (), tombstone: Tombstone | None = None
@@ -99,8 +100,14 @@ class Archive:
     def _append_segment(self, bodies: Sequence[Body]) -> Appended:
         built = build(bodies)
         self.segments.publish(built)
-        (logged,) = self.log.append([self._manifest(built, {})])
-        return Appended(seq=logged.seq, stored=_stored(built, {}, logged.hlc))
+        hlcs = self._waiting_since(built)
+        (logged,) = self.log.append([self._manifest(built, hlcs)])
+        return Appended(seq=logged.seq, stored=_stored(built, hlcs, logged.hlc))
+
+    def _waiting_since(self, built: Built) -> dict[str, int]:
+        """Give the clocks of those fragments of a segment that wait in the log: the first one counts."""
+        waiting = {sha256.hex(): hlc for sha256, hlc, _ in self.log.tails()}
+        return {sha256: waiting[sha256] for sha256 in built.fragment_sha256s if sha256 in waiting}
 
     def _manifest(self, built: Built, hlcs: dict[str, int]) -> Segment:
         """Describe a segment; 0 stands for the clock of the manifest itself."""
@@ -165,7 +172,10 @@ class Archive:
                     yield Stored(sha256=sha256.hex(), hlc=logged.hlc, place=None), data
         elif isinstance(manifest, Segment):
             hlcs = {sha256.hex(): hlc or logged.hlc for sha256, hlc in manifest.fragments}
-            for body, place in self.segments.load(manifest.sha256):
+            loaded = self.segments.load(manifest.sha256)
+            if hlcs.keys() != {body.sha256 for body, _ in loaded}:
+                raise Damaged(f"segment {manifest.sha256} has other fragments than its manifest says")
+            for body, place in loaded:
                 yield Stored(sha256=body.sha256, hlc=hlcs[body.sha256], place=place), body.data
 
     def read(self, sha256: str, place: Place | None) -> bytes:
@@ -173,6 +183,8 @@ class Archive:
         data = self.segments.read(place) if place else self.log.tail_body(bytes.fromhex(sha256))
         if data is None:
             raise Damaged(f"fragment {sha256} is no longer in the log")
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise Damaged(f"fragment {sha256} has other bytes than its name says")
         return data
 
     def current(self) -> dict[str, Segment]:
@@ -182,9 +194,8 @@ class Archive:
             if isinstance(logged.manifest, Segment):
                 named[logged.manifest.sha256] = logged.manifest
             elif isinstance(logged.manifest, Supersede):
-                for sha256 in logged.manifest.replaced:
-                    if sha256 not in logged.manifest.by:
-                        named.pop(sha256, None)
+                for sha256 in set(logged.manifest.replaced) - set(logged.manifest.by):
+                    named.pop(sha256, None)
         return named
 
     def sweep(self) -> int:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,13 +22,15 @@ import msgspec
 from crdt.canonical import encode_canonical
 from crdt.errors import ArchiveRefused, BadInput, NotFound
 from crdt.events import ARCHIVE_KIND, ARCHIVE_SCHEMA
-from crdt.sqlite import faults
+from crdt.sqlite import faults, fsync_directory
 
 MANIFEST_BYTES_MAX = 64 << 10
 LINE_BYTES_MAX = 1 << 30
 """A conversation longer than this is no conversation; reading it would take the machine's memory."""
 _MANIFEST_ROOM = 1024
 _CHUNK_BYTES = 1 << 20
+_STRAY_AGE_S = 3600
+"""A temporary file that nobody wrote to for so long was left by a writer that was killed."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -122,36 +126,43 @@ def write(
     if not path.parent.is_dir():
         raise NotFound(f"{path.parent} is no directory", hint="make it first")
     temporary = path.with_name(f".{path.name}.new-{os.getpid()}")
-    digest, records, skipped = hashlib.sha256(), 0, 0
     with faults(path.name):
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                file.write(b" " * (_MANIFEST_ROOM - 1) + b"\n")
-                for conversation in conversations:
-                    if conversation is None:
-                        skipped += 1
-                        continue
-                    line = conversation + b"\n"
-                    digest.update(line)
-                    file.write(line)
-                    records += 1
-                manifest = Manifest(
-                    kind=ARCHIVE_KIND,
-                    schema_version=ARCHIVE_SCHEMA,
-                    created_at=_instant(created_at or datetime.now(UTC)),
-                    records=records,
-                    content_sha256=digest.hexdigest(),
-                    complete=not skipped,
-                    skipped=skipped,
-                )
-                file.seek(0)
-                file.write(encode_canonical(manifest))
-                file.flush()
-                os.fsync(file.fileno())
+                written = _fill(file, conversations, _instant(created_at or datetime.now(UTC)))
             temporary.replace(path)
+            fsync_directory(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
+    return written
+
+
+def _fill(file: BinaryIO, conversations: Iterable[bytes | None], created_at: str) -> Written:
+    """Write the lines behind a blank first one, then the manifest over its blanks; durable on return."""
+    digest, records, skipped = hashlib.sha256(), 0, 0
+    file.write(b" " * (_MANIFEST_ROOM - 1) + b"\n")
+    for conversation in conversations:
+        if conversation is None:
+            skipped += 1
+            continue
+        line = conversation + b"\n"
+        digest.update(line)
+        file.write(line)
+        records += 1
+    manifest = Manifest(
+        kind=ARCHIVE_KIND,
+        schema_version=ARCHIVE_SCHEMA,
+        created_at=created_at,
+        records=records,
+        content_sha256=digest.hexdigest(),
+        complete=not skipped,
+        skipped=skipped,
+    )
+    file.seek(0)
+    file.write(encode_canonical(manifest))
+    file.flush()
+    os.fsync(file.fileno())
     return Written(records=records, content_sha256=digest.hexdigest())
 
 

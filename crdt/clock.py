@@ -1,7 +1,8 @@
 """The hybrid logical clock: wall time that never runs backwards and orders what a node wrote.
 
 A reading is one integer, 48 bits of milliseconds since 1970 and 16 bits of counter (FEEDS.md 2), so that
-readings compare as integers.  A clock set back, even to 1970, only makes the counter run on.
+readings compare as integers.  A clock set back, even to 1970, only makes the counter run on.  Milliseconds
+end at 47 bits, the year 6429, since SQLite's integers have a sign.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ Hlc = NewType("Hlc", int)
 
 COUNTER_BITS = 16
 _COUNTER_MASK = (1 << COUNTER_BITS) - 1
-_MILLISECONDS_MAX = (1 << 48) - 1
+_MILLISECONDS_MAX = (1 << 47) - 1
 
 
 def wall_ms() -> int:

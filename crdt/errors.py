@@ -9,10 +9,12 @@ The edges map once: REST to problem+json by `http_status`, the command to `exit_
     │   ├── NotFound           not_found            404  2   no such record, conversation, file or project
     │   └── SettingsInvalid    settings_invalid     400  2   config.toml or a flag names something unknown
     ├── NothingPending         nothing_pending      404  3   no such pending thing
+    ├── Cancelled              cancelled            499  130  whoever asked has gone (node)
     ├── Unavailable            unavailable          503  1   can't answer now
     │   ├── IndexUnavailable   index_unavailable    503  1   no index, or one of another version
     │   ├── ReadOnlyState      read_only            507  1   the state directory can't be written
     │   ├── DiskFull           disk_full            507  1   no space left for what was to be written
+    │   ├── SourceUnreadable   source_unreadable    503  1   transcripts that can't be read (archivist)
     │   └── NodeUnreachable    node_unreachable     503  1   a node should run and does not answer
     ├── Damaged                damaged              500  1   stored bytes fail their hash or their format
     └── StateBusy              state_busy           423  75  another process holds the state directory

@@ -25,6 +25,7 @@ import zstandard
 
 from crdt.canonical import encode_canonical
 from crdt.errors import Damaged, NotFound
+from crdt.sqlite import fsync_directory
 
 FRAME_BYTES = 1 << 20
 ORPHAN_AGE_S = 24 * 3600
@@ -34,6 +35,7 @@ SEGMENT_BYTES_MAX = 16 << 20
 _COMPRESSION_LEVEL = 3
 _SUFFIX = ".jsonl.zst"
 _TEMPORARY = ".tmp-"
+_HEX = frozenset("0123456789abcdef")
 _HEADER = encode_canonical({"kind": "atrium-segment", "version": 1}) + b"\n"
 
 
@@ -68,6 +70,8 @@ class Built:
 
 
 class _Footer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The last line of a segment."""
+
     count: int
     payloadSha256: str  # noqa: N815 (the name is part of the file format)
 
@@ -128,7 +132,7 @@ class SegmentDirectory:
 
     def path(self, sha256: str) -> Path:
         """Tell where a segment lies; the name is hex and nothing else, so no path can be smuggled in."""
-        if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
+        if not _is_name(sha256):
             raise NotFound(f"{sha256[:80]!r} is no segment name")
         return self._root / sha256[:2] / (sha256 + _SUFFIX)
 
@@ -136,8 +140,13 @@ class SegmentDirectory:
         """Write a segment durably under its name; an existing one of that name is the same and stays."""
         target = self.path(built.sha256)
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if target.exists():
-            return
+        if not target.exists():
+            self._write(built, target)
+        # Also for a file that was there: whoever made it may have been killed before this.
+        fsync_directory(target.parent)
+        fsync_directory(self._root)
+
+    def _write(self, built: Built, target: Path) -> None:
         temporary = target.parent / f"{_TEMPORARY}{os.getpid()}-{secrets.token_hex(8)}"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
@@ -149,19 +158,20 @@ class SegmentDirectory:
                 os.link(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
-        _fsync_directory(target.parent)
-        _fsync_directory(self._root)
 
     def read(self, place: Place) -> bytes:
-        """Read one fragment's canonical bytes; raises `Damaged` when the frame can't be read."""
+        """Read the bytes at a place; raises `Damaged` when the frame can't be read.
+
+        Whether they are the fragment that was meant, its hash tells; whoever knows it compares.
+        """
         path = self.path(place.segment)
         try:
             with path.open("rb") as file:
                 file.seek(place.frame_offset)
                 frame = file.read(place.frame_bytes)
-            data = zstandard.ZstdDecompressor().decompress(frame)
-        except (OSError, zstandard.ZstdError) as error:
-            raise Damaged(f"segment {place.segment} can't be read ({error})") from error
+        except OSError as error:
+            raise Damaged(f"segment {place.segment} can't be read ({error.strerror})") from error
+        data, _ = _decompress(place.segment, frame)
         return data[place.skip : place.skip + place.size]
 
     def load(self, sha256: str) -> list[tuple[Body, Place]]:
@@ -172,9 +182,14 @@ class SegmentDirectory:
             whole.update(data)
         if whole.hexdigest() != sha256:
             raise Damaged(f"segment {sha256} has other bytes than its name says")
-        found = list(_lines(sha256, frames))
-        *fragments, (last, _) = found
-        footer = msgspec.json.decode(last.data, type=_Footer)
+        fragments = list(_lines(sha256, frames))
+        if not fragments:
+            raise Damaged(f"segment {sha256} has no footer")
+        last, _ = fragments.pop()
+        try:
+            footer = msgspec.json.decode(last.data, type=_Footer)
+        except msgspec.MsgspecError as error:
+            raise Damaged(f"segment {sha256} has no footer ({error})") from error
         payload = hashlib.sha256()
         for body, _ in fragments:
             payload.update(body.data + b"\n")
@@ -191,22 +206,17 @@ class SegmentDirectory:
             raise Damaged(f"segment {sha256} can't be read ({error.strerror})") from error
         frames, offset = [], 0
         while offset < len(stored):
-            decompressor = zstandard.ZstdDecompressor().decompressobj()
-            try:
-                data = decompressor.decompress(stored[offset:])
-            except zstandard.ZstdError as error:
-                raise Damaged(f"segment {sha256} is not readable zstd ({error})") from error
-            if not decompressor.eof:
-                raise Damaged(f"segment {sha256} ends in the middle")
-            used = len(stored) - offset - len(decompressor.unused_data)
+            data, used = _decompress(sha256, stored[offset:])
             frames.append((offset, used, data))
             offset += used
         return frames
 
     def names(self) -> Iterator[str]:
-        """List the segments in the folder."""
+        """List the segments in the folder, and no file that is none or lies in the wrong place."""
         for path in sorted(self._root.glob(f"??/*{_SUFFIX}")):
-            yield path.name.removesuffix(_SUFFIX)
+            name = path.name.removesuffix(_SUFFIX)
+            if _is_name(name) and path == self.path(name):
+                yield name
 
     def stored_bytes(self, sha256: str) -> int:
         """Tell the compressed size; 0 where the file is missing."""
@@ -233,6 +243,25 @@ class SegmentDirectory:
         return removed
 
 
+def _is_name(text: str) -> bool:
+    return len(text) == 64 and set(text) <= _HEX
+
+
+def _decompress(sha256: str, stored: bytes) -> tuple[bytes, int]:
+    """Decompress the first frame of some bytes, and tell how many of them it took.
+
+    In steps of what the frame yields: a damaged frame may claim any size for its content.
+    """
+    decompressor = zstandard.ZstdDecompressor().decompressobj()
+    try:
+        data = decompressor.decompress(stored)
+    except zstandard.ZstdError as error:
+        raise Damaged(f"segment {sha256} is not readable zstd ({error})") from error
+    if not decompressor.eof:
+        raise Damaged(f"segment {sha256} ends in the middle")
+    return data, len(stored) - len(decompressor.unused_data)
+
+
 def _lines(sha256: str, frames: Sequence[tuple[int, int, bytes]]) -> Iterator[tuple[Body, Place]]:
     """Walk the lines after the header with their places; the last one is the footer."""
     for number, (offset, used, data) in enumerate(frames):
@@ -249,11 +278,3 @@ def _lines(sha256: str, frames: Sequence[tuple[int, int, bytes]]) -> Iterator[tu
             place = Place(segment=sha256, frame_offset=offset, frame_bytes=used, skip=start, size=end - start)
             yield Body(sha256=fragment_sha256(body), data=body), place
             start = end + 1
-
-
-def _fsync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

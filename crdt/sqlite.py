@@ -49,7 +49,7 @@ def open_writer(path: Path, *, durable: bool) -> sqlite3.Connection:
             raise
         if is_new:
             path.chmod(0o600)
-            _fsync_directory(path.parent)
+            fsync_directory(path.parent)
         return connection
 
 
@@ -129,7 +129,8 @@ def _of_disk(error: OSError, what: str) -> AtriumError:
     return Unavailable(f"{what}: {error.strerror}")
 
 
-def _fsync_directory(path: Path) -> None:
+def fsync_directory(path: Path) -> None:
+    """Make the names in a directory durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

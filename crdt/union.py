@@ -73,11 +73,11 @@ def instant_key(timestamp: str | None) -> str | None:
         return timestamp
     try:
         moment = datetime.fromisoformat(timestamp)
-    except ValueError:
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return moment.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def title_of(text: str) -> str:
@@ -134,12 +134,12 @@ def order(served: Iterable[Served]) -> list[tuple[Position, Served]]:
         streams.setdefault(item.by.fragment.relative_path, []).append(item)
     keyed: list[tuple[Position, Served]] = []
     for items in streams.values():
-        items.sort(key=lambda item: item.event.seq)
+        items.sort(key=lambda item: (item.event.seq, event_key(item.event)))
         carried = next((key for item in items if (key := instant_key(item.event.timestamp))), "")
         for item in items:
             carried = instant_key(item.event.timestamp) or carried
             keyed.append(((carried, item.event.seq, item.event.id or ""), item))
-    keyed.sort(key=lambda pair: pair[0])
+    keyed.sort(key=lambda pair: (pair[0], event_key(pair[1].event)))
     return keyed
 
 
@@ -220,13 +220,17 @@ def _title(fragments: Sequence[Fragment], served: Sequence[Served]) -> str:
 
 
 def _workspace(ordered: Sequence[Stamped]) -> str | None:
-    """Take the workspace of the fragment that begins earliest, so that order of capture doesn't matter."""
+    """Take the workspace of whoever spoke earliest, however the conversation was cut and captured."""
     placed = [
-        (instant_key(s.fragment.events[0].timestamp) or "~" if s.fragment.events else "~", s.sha256, s)
+        (_earliest(s.fragment), s.fragment.relative_path, s.fragment.workspace)
         for s in ordered
         if s.fragment.workspace
     ]
-    return min(placed, key=lambda entry: entry[:2])[2].fragment.workspace if placed else None
+    return min(placed)[2] if placed else None
+
+
+def _earliest(fragment: Fragment) -> str:
+    return min((key for event in fragment.events if (key := instant_key(event.timestamp))), default="~")
 
 
 def _redactions(fragments: Sequence[Fragment], served: Sequence[Served]) -> int:

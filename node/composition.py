@@ -17,6 +17,7 @@ from node import config
 from retrieval.scope import Aliases
 
 if TYPE_CHECKING:
+    import sqlite3
     from pathlib import Path
 
     from archivist.redact import Redactor
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from node.config import NodeConfig
     from node.local_store import LocalStore
     from node.paths import StatePaths
+    from retrieval.index_catalog import Catalog
     from retrieval.follow import ArchiveFollower
     from retrieval.index_reader import IndexReader
     from retrieval.index_writer import IndexWriter
@@ -113,10 +115,17 @@ class Local:
         self._need_writable()
         return IndexWriter(open_index_writer(self.index_path))
 
+    def catalog(self, connection: sqlite3.Connection | None = None) -> Catalog:
+        """What finds a conversation's fragments: over a reader's connection, by default the writer's."""
+        from retrieval.index_catalog import Catalog
+
+        return Catalog(connection or self.index.connection, self.archive)
+
     @property
     def follower(self) -> ArchiveFollower:
         """What brings the index level with the archive."""
-        from retrieval.follow import ArchiveFollower
+        from retrieval.index_catalog import Catalog
+    from retrieval.follow import ArchiveFollower
 
         return ArchiveFollower(self.index, self.archive)
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from crdt.archive import Archive, Stored, decode_fragment
 from crdt.events import Fragment, Origin
 from crdt.manifests import Logged, Segment, Supersede, Tail, Tombstone
-from crdt.segments import Place
 from crdt.union import NOWHERE, Position, Stamped
+from retrieval.index_catalog import Catalog
 from retrieval.index_rows import Tally, drafts, positioned
 from retrieval.index_writer import POPULATION_CONVERSATION, Home, IndexWriter
 from retrieval.whole import whole_of
@@ -45,10 +45,6 @@ INSERT INTO streams (conversation, path, last_seq) VALUES (?, ?, ?)
 ON CONFLICT (conversation, path) DO UPDATE SET last_seq = max(last_seq, excluded.last_seq)
 """
 _KNOWN = "SELECT conversation FROM fragments WHERE sha256 = ?"
-_PLACES = """
-SELECT f.sha256, f.hlc, f.segment, f.frame_offset, f.frame_bytes, f.skip, f.size
-FROM fragments f WHERE f.conversation = ? ORDER BY f.hlc, f.sha256
-"""
 _OF_SEGMENT = "SELECT DISTINCT conversation FROM fragments WHERE segment = ?"
 _DROP_OF_SEGMENT = "DELETE FROM fragments WHERE segment = ?"
 _IDENTITY = "SELECT conversation_id FROM conversations WHERE id = ?"
@@ -195,7 +191,7 @@ class ArchiveFollower:
 
     def fragments_of(self, conversation: int) -> list[Stamped]:
         """Read all fragments of a conversation by its row."""
-        return read_fragments(self._index.connection, self._archive, conversation)
+        return Catalog(self._index.connection, self._archive).fragments(conversation)
 
     def _make(
         self, conversation: int, conversation_id: str, stamped: Sequence[Stamped], done: Applied
@@ -263,21 +259,6 @@ class ArchiveFollower:
 
     def _execute(self, statement: str, parameters: tuple[object, ...]) -> sqlite3.Cursor:
         return self._index.connection.execute(statement, parameters)
-
-
-def read_fragments(connection: sqlite3.Connection, archive: Archive, conversation: int) -> list[Stamped]:
-    """Read all fragments of a conversation by its row in the catalog, oldest first."""
-    found = []
-    for sha256, hlc, segment, *numbers in connection.execute(_PLACES, (conversation,)).fetchall():
-        place = None
-        if segment is not None:
-            offset, frame_bytes, skip, size = numbers
-            place = Place(
-                segment=segment.hex(), frame_offset=offset, frame_bytes=frame_bytes, skip=skip, size=size
-            )
-        fragment = decode_fragment(archive.read(sha256.hex(), place))
-        found.append(Stamped(fragment=fragment, sha256=sha256.hex(), hlc=hlc))
-    return found
 
 
 def _count(done: Applied, conversation: int, written: int, tally: Tally) -> None:

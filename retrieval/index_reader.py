@@ -68,6 +68,7 @@ SELECT id, conversation_id, source FROM conversations
 WHERE population = 0 AND (removed_hlc = 0 OR ?) ORDER BY conversation_id
 """
 _CONVERSATION = "SELECT id, removed_hlc, captured FROM conversations WHERE conversation_id = ?"
+_ATTACHED = "SELECT 1 FROM pragma_database_list WHERE name = 'lane'"
 _HEX_CHARS = 64
 NOTE_RECORDS_MAX = 4_200
 """Records of one note that are read: those of the largest note that is indexed, 8 MiB in pieces of 2,000."""
@@ -223,18 +224,26 @@ def open_reader(index_path: Path, substrings_path: Path, aliases: Aliases) -> In
     """
     connection = open_index_reader(index_path)
     if substrings_path.exists():
-        with faults("derived/substrings.db"):
-            try:
-                connection.execute("ATTACH DATABASE ? AS lane", (uri(substrings_path, "ro"),))
-                connection.execute("SELECT count(*) FROM lane.sqlite_schema").fetchone()
-            except sqlite3.OperationalError:
-                # Beside a read-only directory SQLite can't make its -shm file; nobody writes there then.
-                if connection.execute("SELECT 1 FROM pragma_database_list WHERE name = 'lane'").fetchone():
-                    connection.execute("DETACH DATABASE lane")
-                connection.execute("ATTACH DATABASE ? AS lane", (uri(substrings_path, "immutable"),))
-        if _generation(connection, "main") != _generation(connection, "lane"):
-            connection.execute("DETACH DATABASE lane")
+        _attach(connection, substrings_path)
     return IndexReader(connection, aliases)
+
+
+def _attach(connection: sqlite3.Connection, path: Path) -> None:
+    """Attach the substring lane; without it, or with one of another index, its search scans instead.
+
+    Beside a read-only directory SQLite can't make its -shm file: nobody writes there, so the file is opened
+    as immutable then.  A lane that can't be read at all is the doctor's business, not that of an answer.
+    """
+    for mode in ("ro", "immutable"):
+        try:
+            connection.execute("ATTACH DATABASE ? AS lane", (uri(path, mode),))
+            is_ours = _generation(connection, "main") == _generation(connection, "lane")
+        except sqlite3.DatabaseError:
+            is_ours = False
+        if is_ours:
+            return
+        if connection.execute(_ATTACHED).fetchone():
+            connection.execute("DETACH DATABASE lane")
 
 
 def _generation(connection: sqlite3.Connection, schema: str) -> object:

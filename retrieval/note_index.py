@@ -88,11 +88,16 @@ class NoteIndex:
         self._write(root, batch, report)
         return report
 
-    def sweep(self, root: NoteRootRows, present: Iterable[str]) -> int:
-        """Take the notes of a root that are not present out of the index; return how many there were."""
+    def sweep(self, root: NoteRootRows, present: Iterable[str], unreadable: Iterable[str] = ()) -> int:
+        """Take the notes of a root that are gone out of the index; return how many there were.
+
+        `unreadable` are files and directories (the root itself is empty text) about which nothing is known:
+        what lies there stays.
+        """
         keep = set(present)
+        doubtful = list(unreadable)
         known = self._index.connection.execute(_NOTES, (root.row,)).fetchall()
-        gone = [row for path, row, *_ in known if path not in keep]
+        gone = [row for path, row, *_ in known if path not in keep and not _is_below(path, doubtful)]
         if gone:
             with self._index.transaction():
                 for row in gone:
@@ -156,3 +161,7 @@ class NoteIndex:
 
 def _names(note: Note) -> str:
     return json.dumps([note.title, *note.aliases], ensure_ascii=False)
+
+
+def _is_below(path: str, places: Iterable[str]) -> bool:
+    return any(not place or path == place or path.startswith(place + "/") for place in places)

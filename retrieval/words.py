@@ -59,6 +59,8 @@ _COUNT = "SELECT count(*) FROM records"
 
 @dataclass(frozen=True, slots=True)
 class _Found:
+    """A record that a pass found, judged."""
+
     row: int
     strength: float
     own: bool
@@ -163,17 +165,15 @@ def interruptible(
     if deadline.passed():
         return rows, True
     connection.set_progress_handler(lambda: int(deadline.passed()), _STEPS_PER_CHECK)
-    try:
-        with faults(NAME):
-            try:
-                for row in connection.execute(statement, tuple(parameters)):
-                    rows.append(row)  # noqa: PERF402 - rows before an interruption count
-            except sqlite3.OperationalError as error:
-                if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":
-                    raise
-                return rows, True
-    finally:
-        connection.set_progress_handler(None, 0)
+    with faults(NAME):
+        try:
+            rows.extend(connection.execute(statement, tuple(parameters)))
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":
+                raise
+            return rows, True
+        finally:
+            connection.set_progress_handler(None, 0)
     return rows, False
 
 

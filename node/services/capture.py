@@ -39,7 +39,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
     state = CaptureState(
         archive=local.archive,
         follower=follower,
-        catalog=local.index.connection,
+        catalog=local.catalog(),
         cursors=local.local_store,
         maker=FragmentMaker(
             local.redactor, socket.gethostname(), local.home, lambda path: workspace_of(path, local.home)

@@ -15,7 +15,6 @@ from crdt.events import Conversation
 from crdt.union import union
 from node.services.catalog import Document, Progress
 from node.services.requests import ExportRequest, Request
-from retrieval.follow import read_fragments
 
 if TYPE_CHECKING:
     from node.composition import Local
@@ -51,12 +50,13 @@ def _conversations(
     local: Local, reader: IndexReader, request: ExportRequest, tell: tuple[Progress, list[str]]
 ) -> Iterator[bytes | None]:
     progress, gaps = tell
+    catalog = local.catalog(reader.connection)
     listed = list(reader.conversations(removed=request.everything))
     for number, (row, identity, _) in enumerate(listed):
         if number % _PROGRESS_CONVERSATIONS == 0:
             progress({"phase": "export", "done": number, "total": len(listed), "unit": "conversations"})
         try:
-            merged = union(read_fragments(reader.connection, local.archive, row)).conversation
+            merged = union(catalog.fragments(row)).conversation
         except Damaged:
             gaps.append(identity)
             yield None

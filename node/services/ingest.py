@@ -35,7 +35,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
     known = local.local_store.ingested(redactor.version)
     state = IngestState(
         archive=local.archive,
-        known=KnownEvents(local.index.connection, local.archive),
+        known=KnownEvents(local.catalog()),
         redactor=redactor,
         known_lines={sha256: line.conversation_id for sha256, line in known.items()},
         standing=_standing(local),

@@ -55,7 +55,7 @@ def index_root(local: Local, request: NotesRequest, walk: NoteWalk, progress: Pr
     rows = index.root(note_root_id(root, local.home), request.provider, role)
     report = index.put(rows, _notes(root, walk, progress))
     if not request.partial:
-        report.removed = index.sweep(rows, [*walk.paths, *walk.unreadable])
+        report.removed = index.sweep(rows, walk.paths, walk.unreadable)
     return {
         "schemaVersion": 1,
         "notes": report.notes + report.unchanged,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def handle(local: Local, request: Request, progress: Progress) -> Document:
-    """Redact again; `{schemaVersion, applied, redactorVersion, fragments, changed, conversations, redactions}`.
+    """Redact again; the document counts fragments, those that changed, and new replacements.
 
     After an applied change everything derived is made anew, so that no lane keeps what was taken out.
     """

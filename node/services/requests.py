@@ -110,5 +110,3 @@ class GapsRequest(Request, frozen=True, kw_only=True):
 
 class PrepareRequest(Request, frozen=True, kw_only=True):
     """Make the indexes that context reads."""
-
-
