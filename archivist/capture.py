@@ -17,8 +17,8 @@ from archivist.fragments import FragmentMaker, Made
 from archivist.known import KnownEvents
 from archivist.providers.base import Cursor, Increment, Provider, Source, SourceUnreadable
 from crdt.archive import Archive
-from retrieval.index_catalog import Catalog
 from retrieval.follow import Applied, ArchiveFollower
+from retrieval.index_catalog import Catalog
 
 
 class CursorStore(Protocol):

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
-import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -125,9 +124,10 @@ def write(
         raise BadInput(f"{path} is a directory", hint="name the file to write")
     if not path.parent.is_dir():
         raise NotFound(f"{path.parent} is no directory", hint="make it first")
-    temporary = path.with_name(f".{path.name}.new-{os.getpid()}")
+    temporary = path.with_name(f"{_temporary_prefix(path)}{os.getpid()}-{secrets.token_hex(8)}")
     with faults(path.name):
-        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        _sweep(path)
+        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 written = _fill(file, conversations, _instant(created_at or datetime.now(UTC)))
@@ -164,6 +164,22 @@ def _fill(file: BinaryIO, conversations: Iterable[bytes | None], created_at: str
     file.flush()
     os.fsync(file.fileno())
     return Written(records=records, content_sha256=digest.hexdigest())
+
+
+def _temporary_prefix(path: Path) -> str:
+    return f".{path.name}.new-"
+
+
+def _sweep(path: Path) -> None:
+    """Remove what killed writers of the same file left beside it."""
+    before_s = time.time() - _STRAY_AGE_S
+    prefix = _temporary_prefix(path)
+    with os.scandir(path.parent) as entries:
+        strays = [entry for entry in entries if entry.name.startswith(prefix)]
+    for stray in strays:
+        with suppress(FileNotFoundError):
+            if stray.stat(follow_symlinks=False).st_mtime < before_s:
+                Path(stray.path).unlink()
 
 
 def _instant(moment: datetime) -> str:

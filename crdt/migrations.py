@@ -9,6 +9,9 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING
 
+from crdt.errors import Unavailable
+from crdt.sqlite import transaction
+
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
@@ -31,8 +34,11 @@ CREATE TABLE tails (
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring an open store to the newest version; each step is one transaction."""
-    if connection.execute("PRAGMA user_version").fetchone()[0] >= VERSION:
+    """Bring an open store to the newest version in one transaction, once, however many open it together.
+
+    Raises `Unavailable` for a store that a newer program made.
+    """
+    if version_of(connection) == VERSION:
         return
     from sqlite_utils import Database, Migrations
 
@@ -43,5 +49,18 @@ def migrate(connection: sqlite3.Connection) -> None:
         database.conn.execute(_CREATE_MANIFESTS)
         database.conn.execute(_CREATE_TAILS)
 
-    steps.apply(Database(connection))
-    connection.execute(f"PRAGMA user_version = {VERSION}")
+    database = Database(connection)
+    with transaction(connection):
+        if version_of(connection) < VERSION:
+            steps.apply(database)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Tell the version of a store, 0 for one that is not made yet; raises `Unavailable` for a newer one."""
+    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if found > VERSION:
+        raise Unavailable(
+            f"the archive is of version {found}, this program knows {VERSION}", hint="update this program"
+        )
+    return found

@@ -63,9 +63,9 @@ def open_reader(path: Path) -> sqlite3.Connection:
         raise FileNotFoundError(path)
     try:
         return _probe(uri(path, "ro"))
-    except sqlite3.OperationalError:
+    except sqlite3.OperationalError as error:
         log = path.with_name(path.name + "-wal")
-        if log.exists() and log.stat().st_size:
+        if not _is_refusal(error) or (log.exists() and log.stat().st_size):
             raise
         return _probe(uri(path, "immutable"))
 
@@ -108,11 +108,20 @@ def faults(what: str) -> Iterator[None]:
         raise _of_disk(error, what) from error
 
 
+def _name(error: sqlite3.DatabaseError) -> str:
+    return getattr(error, "sqlite_errorname", None) or ""
+
+
+def _is_refusal(error: sqlite3.DatabaseError) -> bool:
+    """Tell whether the system refused to let a file be made or written."""
+    return _name(error).startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"))
+
+
 def _translated(error: sqlite3.DatabaseError, what: str) -> AtriumError:
-    name = getattr(error, "sqlite_errorname", "") or ""
+    name = _name(error)
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR_WRITE")):
         return DiskFull(f"no space left while writing {what}")
-    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+    if _is_refusal(error):
         return ReadOnlyState(f"{what} can't be written ({error})")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return Damaged(f"{what} is damaged ({error})")

@@ -100,10 +100,13 @@ class FeedStore:
 
 
 def open_store(path: Path, *, writable: bool) -> FeedStore:
-    """Open the store; a writer creates and migrates it, a reader of none gets `FileNotFoundError`."""
+    """Open the store; a writer creates and migrates it.
+
+    A reader of none gets `FileNotFoundError`, also while a first writer is still making it.  Raises
+    `Unavailable` for a store that a newer program made.
+    """
     if not writable:
-        with faults(_NAME):
-            return FeedStore(open_reader(path), HybridClock())
+        return FeedStore(_open_reader(path), HybridClock())
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     connection = open_writer(path, durable=True)
     try:
@@ -114,3 +117,15 @@ def open_store(path: Path, *, writable: bool) -> FeedStore:
         connection.close()
         raise
     return FeedStore(connection, HybridClock(last))
+
+
+def _open_reader(path: Path) -> sqlite3.Connection:
+    with faults(_NAME):
+        connection = open_reader(path)
+        try:
+            if migrations.version_of(connection) == 0:
+                raise FileNotFoundError(path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from node.config import NodeConfig
     from node.local_store import LocalStore
     from node.paths import StatePaths
-    from retrieval.index_catalog import Catalog
     from retrieval.follow import ArchiveFollower
+    from retrieval.index_catalog import Catalog
     from retrieval.index_reader import IndexReader
     from retrieval.index_writer import IndexWriter
     from retrieval.substrings import SubstringFollower
@@ -124,8 +124,7 @@ class Local:
     @property
     def follower(self) -> ArchiveFollower:
         """What brings the index level with the archive."""
-        from retrieval.index_catalog import Catalog
-    from retrieval.follow import ArchiveFollower
+        from retrieval.follow import ArchiveFollower
 
         return ArchiveFollower(self.index, self.archive)
 
