@@ -116,7 +116,7 @@ class Local:
         return IndexWriter(open_index_writer(self.index_path))
 
     def catalog(self, connection: sqlite3.Connection | None = None) -> Catalog:
-        """What finds a conversation's fragments: over a reader's connection, by default the writer's."""
+        """Make what finds a conversation's fragments, over a reader's connection or the writer's."""
         from retrieval.index_catalog import Catalog
 
         return Catalog(connection or self.index.connection, self.archive)
