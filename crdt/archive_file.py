@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass

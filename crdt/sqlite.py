@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from urllib.parse import quote
 from crdt.errors import AtriumError, Damaged, DiskFull, ReadOnlyState, Unavailable
 
 BUSY_TIMEOUT_MS = 5_000
+_BUSY_PAUSE_S = 0.005
 _PAGE_CACHE_KIB = 32 * 1024
 
 
@@ -40,7 +42,7 @@ def open_writer(path: Path, *, durable: bool) -> sqlite3.Connection:
         )
         try:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-            connection.execute("PRAGMA journal_mode = WAL")
+            _set_wal(connection)
             connection.execute("PRAGMA synchronous = FULL" if durable else "PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KIB}")
@@ -51,6 +53,20 @@ def open_writer(path: Path, *, durable: bool) -> sqlite3.Connection:
             path.chmod(0o600)
             fsync_directory(path.parent)
         return connection
+
+
+def _set_wal(connection: sqlite3.Connection) -> None:
+    """Turn on WAL.  SQLite itself does not wait where another connection turns it on at this moment."""
+    deadline_s = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if not _name(error).startswith("SQLITE_BUSY") or time.monotonic() >= deadline_s:
+                raise
+            time.sleep(_BUSY_PAUSE_S)
+        else:
+            return
 
 
 def open_reader(path: Path) -> sqlite3.Connection:

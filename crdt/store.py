@@ -123,9 +123,11 @@ def _open_reader(path: Path) -> sqlite3.Connection:
     with faults(_NAME):
         connection = open_reader(path)
         try:
-            if migrations.version_of(connection) == 0:
-                raise FileNotFoundError(path)
+            is_made = migrations.version_of(connection) > 0
         except BaseException:
             connection.close()
             raise
-        return connection
+    if not is_made:
+        connection.close()
+        raise FileNotFoundError(path)
+    return connection
