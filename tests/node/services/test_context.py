@@ -18,13 +18,13 @@ from tests.retrieval.archive_kit import AUTHORED, Indexed, Said, body, ignore, w
 
 DOCUMENT = {
     "schemaVersion", "query", "limit", "max_chars", "text_chars", "truncated", "deduplicated", "scope",
-    "route", "index_status", "freshness", "configuration", "degraded", "warnings", "requires_live_verification",
-    "served_by", "elapsed_ms", "steps", "evidence",
+    "route", "index_status", "freshness", "configuration", "degraded", "warnings",
+    "requires_live_verification", "served_by", "elapsed_ms", "steps", "evidence",
 }  # fmt: skip
 EVIDENCE = {
     "record_id", "text", "score", "lane", "conversation_id", "source_sha256", "authored_at", "provider",
-    "role", "trust", "note_path", "date_status", "revision_kind", "truncated", "excerpt_start", "excerpt_end", "via",
-    "parent_record_id", "superseded_by",
+    "role", "trust", "note_path", "date_status", "revision_kind", "truncated", "excerpt_start", "excerpt_end",
+    "via", "parent_record_id", "superseded_by",
 }  # fmt: skip
 Document = dict[str, object]
 
