@@ -96,7 +96,7 @@ def answer(reader: IndexReader, question: Question, deadline: Deadline | None = 
     """Gather evidence for a question."""
     passes = _Passes(reader, question, deadline or Deadline())
     history, history_lane = passes.search("history", ROLES_HISTORY, question.workspace)
-    curated, curated_lane = passes.search("curated", ROLES_CURATED, None)
+    curated, curated_lane = passes.search("curated", ROLES_CURATED if reader.has_notes() else (), None)
     linked = passes.links(curated)
     found = (
         [Piece(hit=hit, via="history") for hit in history],
@@ -147,7 +147,10 @@ class _Passes:
             self.warnings.setdefault(code)
 
     def search(self, name: str, roles: tuple[str, ...], workspace: str | None) -> tuple[list[Hit], str]:
-        """Run one pass over the records of these roles: hits, best first, and the lane that found them."""
+        """Run one pass over the records of these roles: hits, best first, and the lane that found them.
+
+        Without roles there is nothing to search, which is a pass too.
+        """
         started_s = time.perf_counter()
         candidates_max = CANDIDATES_PER_WANTED * self.question.limit
         lookup = Lookup(
@@ -157,7 +160,8 @@ class _Passes:
             wanted=Filter(roles=roles, workspace=workspace),
             limit=candidates_max + 1,
         )
-        found = look_up(self.reader, lookup, self.deadline)
+        nothing = Routed(lane=WORDS, candidates=(), is_exhausted=False)
+        found = look_up(self.reader, lookup, self.deadline) if roles else nothing
         hits = self.reader.hits(found.candidates[:candidates_max], found.lane)
         self._note_bounds(found, candidates_max)
         self._step(name, workspace, found.lane, (len(hits), candidates_max), started_s)

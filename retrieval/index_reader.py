@@ -54,6 +54,7 @@ _COUNT_OF_CONVERSATION = """
 SELECT count(*) FROM records WHERE conversation = (SELECT conversation FROM records WHERE id = ?)
 """
 _ANY_RECORD = "SELECT EXISTS (SELECT 1 FROM records)"
+_ANY_NOTE = "SELECT EXISTS (SELECT 1 FROM conversations WHERE note_root IS NOT NULL)"
 _HITS_OF_NOTE = _SELECT_HITS.format(which="note_root = ? AND note_path = ? ORDER BY event_index LIMIT ?")
 _NOTE_NAMES = "SELECT note_path, note_names FROM conversations WHERE note_root = ? AND removed_hlc = 0"
 _DIGEST = "SELECT record_id, content_sha256 FROM records WHERE population = 0 ORDER BY record_id"
@@ -139,6 +140,11 @@ class IndexReader:
         """Tell whether there is no record at all."""
         with faults(NAME):
             return not self.connection.execute(_ANY_RECORD).fetchone()[0]
+
+    def has_notes(self) -> bool:
+        """Tell whether any note is indexed."""
+        with faults(NAME):
+            return bool(self.connection.execute(_ANY_NOTE).fetchone()[0])
 
     def note(self, root: int, path: str, limit: int = NOTE_RECORDS_MAX) -> list[Hit]:
         """Bring the first records of a note in order; none when it is not indexed."""

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_TERMS = 64
 """Distinct terms of one query that are searched; the rest is dropped and the query says so."""
@@ -20,6 +21,9 @@ MAX_TERM_PARTS = 64
 """Parts of one term; a phrase of thousands of tokens would hold thousands of postings open at once."""
 MAX_QUERY_CHARS = 32_768
 """Characters of a query that are read at all; the longest token that FTS5 keeps is as long."""
+
+MAX_FOLDED_CHARACTERS = 4_096
+"""Characters whose folding is remembered: those of any alphabet, and the usual ones of the large scripts."""
 
 MATCHES_NOTHING = '""'
 _MISSES_BEFORE_REGEX = 64
@@ -156,6 +160,7 @@ def own_match(query: Query, folded_text: str) -> bool:
     return any(adjacent(term, folded_text) for term in content_terms(query))
 
 
+@lru_cache(maxsize=MAX_FOLDED_CHARACTERS)
 def _folded_character(character: str) -> str:
     """Drop marks before folding case, which makes a letter of one of them."""
     decomposed = unicodedata.normalize("NFKD", character)

@@ -108,24 +108,35 @@ class _Passes:
 
     def run(self, expression: str, depth: Depth, *, every_term: bool) -> list[_Found]:
         """Run one pass; where neighbours' matches fill it, also over those whose own text matches."""
-        found, is_full = self._select(expression, depth.rows, None, every_term=every_term)
+        found, is_full = self._select(expression, depth, None, every_term=every_term)
         if not is_full or _own(found) >= depth.wanted or self.is_exhausted:
             return found
         own = match_any(content_terms(self._query), ["own"])
         known = {item.row for item in found}
-        more, _ = self._select(expression, depth.rows, own, every_term=every_term)
+        more, _ = self._select(expression, depth, own, every_term=every_term)
         return found + [item for item in more if item.row not in known]
 
     def _select(
-        self, expression: str, rows_max: int, own: str | None, *, every_term: bool
+        self, expression: str, depth: Depth, own: str | None, *, every_term: bool
     ) -> tuple[list[_Found], bool]:
-        """Select the best rows, judged, and tell whether there may be more than asked for."""
+        """Select the best rows, judged, and tell whether there may be more than were looked at.
+
+        Texts are looked at no further than enough of them match themselves: all others rank below.
+        """
         statement = _STATEMENTS[self._wanted.workspace is not None, own is not None]
-        parameters = (expression, json.dumps(self._wanted.roles), rows_max, *([own] if own else []))
+        parameters = (expression, json.dumps(self._wanted.roles), depth.rows, *([own] if own else []))
         rows, is_interrupted = interruptible(self._connection, statement, parameters, self._deadline)
         self.is_exhausted = self.is_exhausted or is_interrupted
-        judged = [item for row in rows if (item := self._judged(row, every_term=every_term)) is not None]
-        return judged, len(rows) == rows_max
+        judged: list[_Found] = []
+        still_wanted = depth.wanted
+        for row in rows:
+            found = self._judged(row, every_term=every_term)
+            if found is not None:
+                judged.append(found)
+                still_wanted -= found.own
+            if not still_wanted:
+                break
+        return judged, len(rows) == depth.rows
 
     def _judged(self, row: tuple[int, float, str], *, every_term: bool) -> _Found | None:
         """Look at a text that FTS5 found: whether it matches itself and has the exact punctuated forms."""
