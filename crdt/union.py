@@ -190,13 +190,17 @@ def _conversation(ordered: Sequence[Stamped], served: Sequence[Served]) -> Conve
         parent_id=min((f.parent_id for f in fragments if f.parent_id), default=None),
         automation=any(f.automation for f in fragments),
         provenance=Provenance(
-            content_sha256=hashlib.sha256("\n".join(sorted(s.sha256 for s in ordered)).encode()).hexdigest(),
+            content_sha256=_content_sha256(ordered),
             relative_path=min(f.relative_path for f in fragments),
             redactions=_redactions(fragments, served),
             redactor_version=max(f.redactor_version for f in fragments),
         ),
         events=[item.event for item in served],
     )
+
+
+def _content_sha256(fragments: Sequence[Stamped]) -> str:
+    return hashlib.sha256("\n".join(sorted({item.sha256 for item in fragments})).encode()).hexdigest()
 
 
 def _instant_or_last(timestamp: str) -> str:

@@ -1,0 +1,56 @@
+"""A manifest log in memory, the second implementation of the seam."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from crdt.clock import HybridClock
+from crdt.manifests import Logged, Manifest, Segment
+from crdt.segments import Body
+
+
+class MemoryLog:
+    """Keeps manifests in a list; durable as long as the process."""
+
+    def __init__(self, clock: HybridClock | None = None) -> None:
+        self._clock = clock or HybridClock()
+        self._logged: list[Logged] = []
+        self._waiting: dict[bytes, tuple[int, bytes]] = {}
+
+    def append(self, manifests: Sequence[Manifest], tails: Sequence[Body] = ()) -> list[Logged]:
+        """Add manifests and waiting fragments, all or nothing."""
+        first = self.head() + 1
+        logged = [
+            Logged(seq=first + place, hlc=self._clock.tick(), manifest=manifest)
+            for place, manifest in enumerate(manifests)
+        ]
+        stamp = logged[-1].hlc if logged else self._clock.tick()
+        fresh = {bytes.fromhex(body.sha256): (stamp, body.data) for body in tails}
+        for item in logged:
+            if isinstance(item.manifest, Segment):
+                for sha256, _ in item.manifest.fragments:
+                    self._waiting.pop(sha256, None)
+        self._logged += logged
+        for sha256, row in fresh.items():
+            self._waiting.setdefault(sha256, row)
+        return logged
+
+    def since(self, seq: int) -> Iterator[Logged]:
+        """Walk the log after a place."""
+        return iter([item for item in self._logged if item.seq > seq])
+
+    def head(self) -> int:
+        """Tell the place of the newest manifest."""
+        return self._logged[-1].seq if self._logged else 0
+
+    def tail_body(self, fragment: bytes) -> bytes | None:
+        """Give the bytes of a waiting fragment."""
+        found = self._waiting.get(fragment)
+        return found[1] if found else None
+
+    def tails(self) -> list[tuple[bytes, int, int]]:
+        """List waiting fragments, oldest first."""
+        return [(sha256, hlc, len(data)) for sha256, (hlc, data) in self._waiting.items()]
+
+    def close(self) -> None:
+        """Hold nothing open."""
