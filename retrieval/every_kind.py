@@ -57,15 +57,20 @@ def scan(archive: Archive, sought: Sought, limit: int, deadline: Deadline) -> Sc
     for sha256, data in _newest_first(archive):
         if deadline.passed():
             return Scanned(hits=tuple(found.values()), is_exhausted=True)
-        fragment = decode_fragment(data)
-        for event in fragment.events:
-            if event.kind in KINDS and _is_in_scope(fragment, event, sought) and matches(event.text):
-                hit = _hit(fragment, sha256, event, sought)
-                if not sought.is_removed(hit.conversation_id):
-                    found.setdefault(hit.record_id, hit)
+        for hit in _hits(decode_fragment(data), sha256, sought, matches):
+            found.setdefault(hit.record_id, hit)
             if len(found) == limit:
                 return Scanned(hits=tuple(found.values()))
     return Scanned(hits=tuple(found.values()))
+
+
+def _hits(fragment: Fragment, sha256: str, sought: Sought, matches: Callable[[str], bool]) -> Iterator[Hit]:
+    """Give what matches of one fragment, unless its conversation has left the index."""
+    for event in fragment.events:
+        if event.kind in KINDS and _is_in_scope(fragment, event, sought) and matches(event.text):
+            if sought.is_removed(fragment.conversation_id):
+                return
+            yield _hit(fragment, sha256, event, sought)
 
 
 def _newest_first(archive: Archive) -> Iterator[tuple[str, bytes]]:
