@@ -62,7 +62,7 @@ def _set_wal(connection: sqlite3.Connection) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if not _name(error).startswith("SQLITE_BUSY") or time.monotonic() >= deadline_s:
+            if not _is_busy(error) or time.monotonic() >= deadline_s:
                 raise
             time.sleep(_BUSY_PAUSE_S)
         else:
@@ -72,8 +72,8 @@ def _set_wal(connection: sqlite3.Connection) -> None:
 def open_reader(path: Path) -> sqlite3.Connection:
     """Open an existing database for reading; `FileNotFoundError` where there is none.
 
-    On a read-only directory SQLite can't make its -shm file: without a log to read beside it, the file
-    itself is the whole truth and is opened as immutable.
+    On a read-only directory or a full disk SQLite can't make its -shm file: without a log to read beside
+    it, the file itself is the whole truth and is opened as immutable.
     """
     if not path.exists():
         raise FileNotFoundError(path)
@@ -81,7 +81,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
         return _probe(uri(path, "ro"))
     except sqlite3.OperationalError as error:
         log = path.with_name(path.name + "-wal")
-        if not _is_refusal(error) or (log.exists() and log.stat().st_size):
+        if _is_busy(error) or (log.exists() and log.stat().st_size):
             raise
         return _probe(uri(path, "immutable"))
 
@@ -128,20 +128,19 @@ def _name(error: sqlite3.DatabaseError) -> str:
     return getattr(error, "sqlite_errorname", None) or ""
 
 
-def _is_refusal(error: sqlite3.DatabaseError) -> bool:
-    """Tell whether the system refused to let a file be made or written."""
-    return _name(error).startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"))
+def _is_busy(error: sqlite3.DatabaseError) -> bool:
+    return _name(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
 def _translated(error: sqlite3.DatabaseError, what: str) -> AtriumError:
     name = _name(error)
-    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR_WRITE")):
+    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")):
         return DiskFull(f"no space left while writing {what}")
-    if _is_refusal(error):
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return ReadOnlyState(f"{what} can't be written ({error})")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return Damaged(f"{what} is damaged ({error})")
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+    if _is_busy(error):
         return Unavailable(f"{what} is busy", hint="run the same command again")
     return Unavailable(f"{what}: {error}")
 
