@@ -31,8 +31,9 @@ def print_json(document: Document) -> None:
 
 
 def line(text: str = "") -> None:
-    """Print one line."""
+    """Print one line at once, so that who reads a pipe sees it before a long task ends."""
     sys.stdout.write(text + "\n")
+    sys.stdout.flush()
 
 
 def note(text: str) -> None:

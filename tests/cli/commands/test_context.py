@@ -1,0 +1,62 @@
+"""`atrium context` and `atrium gaps`, which reads what context was asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shell
+
+
+def test_evidence_is_a_document(filled: Shell, project: Path) -> None:
+    document = filled.run("context", "idempotency", "key", "--project", project, "--json").document()
+    assert document["query"] == "idempotency key"
+    assert document["served_by"] == "in_process"
+    assert document["evidence"]
+
+
+def test_people_read_quotes_with_their_source(filled: Shell) -> None:
+    said = filled.run("context", "idempotency", "key").ok()
+    assert "history · " in said.out
+    assert "  │ " in said.out
+    assert "warnings: " in said.err
+
+
+def test_without_an_index_there_is_a_document_and_status_1(shell: Shell) -> None:
+    said = shell.run("context", "x", "--json")
+    assert said.rc == 1
+    assert '"index_status": "unavailable"' in said.out
+    spoken = shell.run("context", "x")
+    assert (spoken.rc, spoken.out) == (1, "")
+    assert "atrium capture" in spoken.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("x", "--limit", "0"),
+        ("x", "--max-chars", "0"),
+        ("x", "--lane", "wrong"),
+        ("",),
+        ("x", "--project", "/"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(filled: Shell, words: tuple[str, ...]) -> None:
+    filled.run("context", *words, "--json").refused()
+
+
+def test_what_was_asked_in_vain_is_a_gap(filled: Shell) -> None:
+    for query in ("pelicanopolis", "pelicanopolis", "zanzibar turnips", "idempotency key"):
+        filled.run("context", query, "--json").ok()
+    said = filled.run("gaps").ok()
+    first, second = said.out.splitlines()[:2]
+    assert "2x  pelicanopolis" in first
+    assert "1x  zanzibar turnips" in second
+    assert "served most" in said.out
+    assert filled.run("gaps", "--json").document()["questions"] == 4
+
+
+def test_without_questions_there_are_no_gaps(shell: Shell) -> None:
+    assert "no gaps" in shell.run("gaps").ok().out
+    shell.run("gaps", "--days", "0").refused()

@@ -1,0 +1,103 @@
+"""`atrium search`, and `atrium show` of what it found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Said, Shell
+
+
+def hits(said: Said) -> list[dict[str, object]]:
+    found = said.document()["hits"]
+    assert isinstance(found, list)
+    return found
+
+
+def test_a_search_is_scoped_to_where_one_stands(
+    filled: Shell, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    inside = hits(filled.run("search", "idempotency", "--json"))
+    assert inside
+    elsewhere = filled.world.base / "other"
+    (elsewhere / ".git").mkdir(parents=True)
+    monkeypatch.chdir(elsewhere)
+    assert hits(filled.run("search", "idempotency", "--json")) == []
+    assert hits(filled.run("search", "idempotency", "--all", "--json"))
+    assert hits(filled.run("search", "idempotency", "--project", project, "--json")) == inside
+
+
+def test_the_lane_is_the_one_asked_for(filled: Shell) -> None:
+    assert filled.run("search", "empoten", "--words", "--json").document()["lane"] == "words"
+    document = filled.run("search", "empoten", "--substring", "--json").document()
+    assert document["hits"]
+    assert hits(filled.run("search", "empoten", "--words", "--json")) == []
+
+
+def test_words_are_one_question(filled: Shell) -> None:
+    assert filled.run("search", "idempotency", "key", "--json").document()["query"] == "idempotency key"
+    assert filled.run("search", "--json", "--", "--x").document()["query"] == "--x"
+
+
+def test_people_read_age_source_and_text(filled: Shell) -> None:
+    said = filled.run("search", "idempotency", "key").ok()
+    first, second = said.out.splitlines()[:2]
+    assert first.startswith("  1  ")
+    assert " mo · " in first or " y · " in first
+    assert " · codex · user · [HOME]/tidewatch" in first
+    assert "idempotency" in second
+
+
+def test_matches_are_set_apart_where_colour_is_wanted(filled: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b[" not in filled.run("search", "idempotency").ok().out
+    monkeypatch.setattr("cli.output._wants_colour", lambda: True)
+    assert "\x1b[1midempotency\x1b[0m" in filled.run("search", "idempotency").ok().out
+
+
+def test_nothing_found_says_what_to_try(filled: Shell) -> None:
+    said = filled.run("search", "pelicanopolis").ok()
+    assert said.out == ""
+    assert "--all or --substring" in said.err
+    assert "--all" not in filled.run("search", "pelicanopolis", "--all").ok().err
+
+
+def test_without_an_index_the_mend_is_named(shell: Shell) -> None:
+    said = shell.run("search", "x", "--json")
+    assert (said.rc, said.out) == (1, "")
+    assert "atrium capture" in said.err
+
+
+@pytest.mark.parametrize("words", [("",), (" \n",), ("x", "--limit", "0"), ("x", "--fusion", "none")])
+def test_what_makes_no_sense_is_refused(filled: Shell, words: tuple[str, ...]) -> None:
+    filled.run("search", *words).refused()
+
+
+def test_a_hit_is_shown_by_its_number(filled: Shell) -> None:
+    first = hits(filled.run("search", "idempotency", "key", "--json"))[0]
+    filled.run("search", "idempotency", "key").ok()
+    document = filled.run("show", 1, "--json").document()
+    record = document["record"]
+    assert isinstance(record, dict)
+    assert record["record_id"] == first["record_id"]
+    said = filled.run("show", 1).ok()
+    assert "▶ " in said.out
+    assert str(first["text"])[:40] in said.out
+
+
+def test_a_record_is_shown_by_the_beginning_of_its_id(filled: Shell) -> None:
+    identity = str(hits(filled.run("search", "idempotency", "--json"))[0]["record_id"])
+    by_prefix = filled.run("show", identity[:16], "--json").document()
+    assert by_prefix == filled.run("show", identity, "--json").document()
+    assert len(filled.run("show", identity, "--around", 0).ok().out.split("▶")) == 2
+
+
+@pytest.mark.parametrize("record", ["99", "zzzz", "abc", "f" * 64])
+def test_a_record_that_is_not_there_is_refused(filled: Shell, record: str) -> None:
+    filled.run("search", "idempotency").ok()
+    filled.run("show", record).refused()
+
+
+def test_without_a_search_there_is_no_number(filled: Shell) -> None:
+    filled.run("show", "1").refused("no search is remembered")
