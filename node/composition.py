@@ -17,7 +17,6 @@ from node import config
 from retrieval.scope import Aliases
 
 if TYPE_CHECKING:
-    import sqlite3
     from pathlib import Path
 
     from archivist.redact import Redactor
@@ -115,11 +114,11 @@ class Local:
         self._need_writable()
         return IndexWriter(open_index_writer(self.index_path))
 
-    def catalog(self, connection: sqlite3.Connection | None = None) -> Catalog:
+    def catalog(self, reader: IndexReader | None = None) -> Catalog:
         """Make what finds a conversation's fragments, over a reader's connection or the writer's."""
         from retrieval.index_catalog import Catalog
 
-        return Catalog(connection or self.index.connection, self.archive)
+        return Catalog((reader or self.index).connection, self.archive)
 
     @property
     def follower(self) -> ArchiveFollower:

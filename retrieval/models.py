@@ -16,7 +16,7 @@ ROLES_ALL = ("user", "assistant", "note", "source", "synthesis", "memory")
 
 TRUST_BY_ROLE = {
     "note": "curated", "memory": "shared", "source": "untrusted", "user": "history", "assistant": "history",
-    "synthesis": "synthesized", "tool": "history",
+    "synthesis": "synthesized", "tool": "untrusted",
 }  # fmt: skip
 """How far a record's words may be relied on, by whose they are (RETRIEVAL.md 4)."""
 

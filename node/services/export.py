@@ -50,7 +50,7 @@ def _conversations(
     local: Local, reader: IndexReader, request: ExportRequest, tell: tuple[Progress, list[str]]
 ) -> Iterator[bytes | None]:
     progress, gaps = tell
-    catalog = local.catalog(reader.connection)
+    catalog = local.catalog(reader)
     listed = list(reader.conversations(removed=request.everything))
     for number, (row, identity, _) in enumerate(listed):
         if number % _PROGRESS_CONVERSATIONS == 0:
