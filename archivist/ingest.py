@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from archivist.batch import BULK_BYTES
 from archivist.fragments import Made, Redacts, seal
 from archivist.known import KnownEvents
 from crdt import archive_file
@@ -154,7 +155,7 @@ def ingest(state: IngestState, path: Path, *, partial: bool) -> IngestReport:
         _take(state, line, conversation, report, staging)
     if not partial and manifest.complete:
         report.removed = _absent(state, report)
-    if staging.segments and staging.made:
+    if staging.made and (staging.segments or staging.size_bytes > BULK_BYTES):
         staging.stage()
     tombstone = Tombstone(removed=report.removed, revived=sorted(report.revived))
     state.archive.commit(staging.segments, [item.body for item in staging.made], tombstone)
