@@ -79,6 +79,7 @@ def start(paths: StatePaths, options: Sequence[str]) -> Running:
     if isinstance(found, Running):
         return found
     if child.poll() is None:
+        _end(child)
         raise NodeUnreachable(f"the node did not answer within {START_S_MAX:.0f} s", hint=f"see {paths.log}")
     raise _reported(paths, before, child.returncode)
 
@@ -108,6 +109,16 @@ def _reported(paths: StatePaths, before: int, status: int) -> AtriumError:
     hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
     detail = said[-1] if said else f"the node ended with status {status}"
     return ERRORS.get(status, Unavailable)(detail, hint=hints[-1] if hints else f"see {paths.log}")
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End a node that never answered, so that it doesn't keep the state from the next try."""
+    child.terminate()
+    try:
+        child.wait(STOP_S_MAX)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
 
 
 def _signal_silent_node(paths: StatePaths) -> bool:

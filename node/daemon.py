@@ -70,7 +70,12 @@ class _Node:
         self._deadline.daemon = True
 
     async def run(self, announce: Callable[[int], None]) -> int:
-        port = bind_loopback(self._config.port)
+        with bind_loopback(self._config.port) as port:
+            await self._run(port, announce)
+        self._deadline.cancel()
+        return 0
+
+    async def _run(self, port: socket.socket, announce: Callable[[int], None]) -> None:
         local = await self._workers.write(self._open)
         number = int(port.getsockname()[1])
         gate = Gate(workers=self._workers, local=local, log=self._log, port=number)
@@ -84,8 +89,6 @@ class _Node:
         finally:
             await self._end(listeners, local)
         self._log.info("node_stopped")
-        self._deadline.cancel()
-        return 0
 
     def _open(self) -> Local:
         from node.composition import open_local
@@ -93,7 +96,9 @@ class _Node:
         return open_local(self._config, writable=True, served_by="node")
 
     async def _listen(self, gate: Gate, port: socket.socket, listeners: AsyncExitStack) -> None:
-        for app, listener in ((local_app(), port), (socket_app(gate), open_socket(self._config.paths))):
+        near = open_socket(self._config.paths)
+        listeners.callback(self._remove_socket)
+        for app, listener in ((local_app(), port), (socket_app(gate), near)):
             runner = runner_of(app)
             await runner.setup()
             listeners.push_async_callback(runner.cleanup)
@@ -140,16 +145,18 @@ class _Node:
             self._log.info("capture_finished", **counts)
 
     async def _end(self, listeners: AsyncExitStack, local: Local) -> None:
-        """Let what runs end, answer who waits, close the stores, then take the socket away."""
+        """Let what runs end, close the stores, answer who waits, then take the socket away."""
         self._workers.stop()
         await self._workers.close(local.close)
         await listeners.aclose()
+
+    def _remove_socket(self) -> None:
         self._config.paths.socket.unlink(missing_ok=True)
 
     def _give_up(self) -> None:
         """End the process under threads that won't end; the stores are safe against that by design."""
         self._log.error("node_stopped_hard")
-        self._config.paths.socket.unlink(missing_ok=True)
+        self._remove_socket()
         os._exit(1)
 
 

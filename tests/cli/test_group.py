@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
-import click
 import pytest
 
-from cli.group import TABLE, group
+from cli.group import TABLE
 from node.services.catalog import USE_CASES
 from tests.cli.conftest import Shell
 
@@ -33,13 +30,6 @@ def test_every_command_explains_itself_with_an_example(shell: Shell, name: str) 
     assert f"    atrium {name}" in said.out
     assert said.err == ""
     assert shell.run("help", name).ok().out.strip() == said.out.strip()
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("up", "down", "demo", "help")])
-def test_every_command_with_an_answer_takes_json(name: str) -> None:
-    command = group.get_command(click.Context(group), name)
-    assert command is not None
-    assert any("--json" in param.opts for param in command.params)
 
 
 def test_help_without_a_name_lists_the_commands(shell: Shell) -> None:
@@ -81,12 +71,3 @@ def test_lone_surrogates_are_no_bug(shell: Shell) -> None:
     shell.run("ingest", "\udcff").refused("UTF-8")
     shell.run("capture").ok()
     assert shell.run("search", "\udcff").rc == 0
-
-
-def test_on_a_terminal_help_is_set_in_colour(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.command._on_a_terminal", lambda: True)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    said = shell.run("search", "--help").ok()
-    assert "atrium search connection pool" in said.out
-    assert "--substring" in said.out
-    assert "rich_click" in sys.modules

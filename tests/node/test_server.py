@@ -18,7 +18,7 @@ import pytest
 from aiohttp import web
 
 from crdt import errors
-from crdt.errors import AtriumError, BadInput, Cancelled, StateBusy
+from crdt.errors import AtriumError, Cancelled, StateBusy
 from node import server
 from node.composition import Local
 from node.daemon import open_socket
@@ -310,31 +310,3 @@ async def test_the_socket_is_private_from_the_first_moment(
         assert os.umask(0) == 0
     finally:
         os.umask(before)
-
-
-def test_a_dead_node_s_socket_is_replaced(tmp_path: Path) -> None:
-    paths = StatePaths(tmp_path)
-    open_socket(paths).close()
-    inode = paths.socket.stat().st_ino
-    with open_socket(paths):
-        assert paths.socket.is_socket()
-    assert inode
-
-
-def test_a_file_in_the_socket_s_place_is_not_removed(tmp_path: Path) -> None:
-    paths = StatePaths(tmp_path)
-    paths.socket.write_text("mine")
-    with pytest.raises(BadInput, match="in the way"):
-        open_socket(paths)
-    assert paths.socket.read_text() == "mine"
-
-
-def test_a_long_state_gets_its_socket_in_the_runtime_directory(tmp_path: Path) -> None:
-    paths = StatePaths(tmp_path / ("x" * 120), Path(f"/tmp/atrium-test-{os.getpid()}"))
-    try:
-        with open_socket(paths):
-            assert paths.socket.parent == paths.runtime
-            assert paths.runtime.stat().st_mode & 0o777 == 0o700
-    finally:
-        paths.socket.unlink()
-        paths.runtime.rmdir()
