@@ -22,8 +22,9 @@ LINE_CHARS_MAX = 600
 
 
 def say(text: str) -> None:
-    """Print one line on standard error; control characters and line ends become spaces."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    """Print one line on standard error; control characters and line ends become spaces, bad bytes `?`."""
+    kept = (c if c.isprintable() or "\ud800" <= c <= "\udfff" else " " for c in text)
+    line = " ".join("".join(kept).split())
     if len(line) > LINE_CHARS_MAX:
         line = line[: LINE_CHARS_MAX - 1] + "…"
     sys.stderr.write(line.encode("utf-8", "replace").decode() + "\n")
@@ -79,10 +80,9 @@ def pipe_closed() -> int:
 
 def system(error: OSError) -> int:
     """Report what the operating system refused."""
-    where = f": {error.filename}" if error.filename else ""
-    say(f"atrium: {error.strerror or type(error).__name__}{where}")
-    say("hint: run `atrium doctor` to see what is wrong")
-    return BROKEN
+    from node.paths import system_error
+
+    return known(system_error(error))
 
 
 def unexpected(error: BaseException) -> int:

@@ -60,7 +60,7 @@ def read_request(case: UseCase, arguments: Mapping[str, object]) -> Request:
 
 def _handle(config: NodeConfig, case: UseCase, request: Request, report: Progress) -> Document:
     with closing(open_local(config, writable=case.writes)) as local:
-        return case.load()(local, request, report)
+        return case.call(local, request, report)
 
 
 def _ignore(_document: Document) -> None:

@@ -22,6 +22,12 @@ from crdt.errors import AtriumError, Damaged, DiskFull, ReadOnlyState, Unavailab
 BUSY_TIMEOUT_MS = 5_000
 _BUSY_PAUSE_S = 0.005
 _PAGE_CACHE_KIB = 32 * 1024
+_MENDS = {
+    "canonical": "keep a copy of the state directory, then put its `canonical` folder back from a backup",
+    "derived": "run `atrium rebuild`",
+    "local": "run `atrium doctor --fix`, which sets it aside; then index your notes again",
+}
+"""What mends a damaged database, by the directory of the state that it lies in."""
 
 
 def uri(path: Path, mode: str) -> str:
@@ -35,7 +41,7 @@ def open_writer(path: Path, *, durable: bool) -> sqlite3.Connection:
 
     Transactions are explicit: BEGIN and COMMIT are the caller's.  Raises the tree's errors.
     """
-    with faults(path.name):
+    with faults(f"{path.parent.name}/{path.name}"):
         is_new = not path.exists()
         connection = sqlite3.connect(
             uri(path, "rwc"), uri=True, isolation_level=None, check_same_thread=False, cached_statements=64
@@ -115,13 +121,21 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 def faults(what: str) -> Iterator[None]:
     """Turn faults of the disk and of SQLite into the tree's errors, naming what was written or read."""
     try:
-        yield
-    except sqlite3.DatabaseError as error:
-        raise _translated(error, what) from error
+        with sqlite_faults(what):
+            yield
     except OSError as error:
         if isinstance(error, FileNotFoundError):
             raise
         raise _of_disk(error, what) from error
+
+
+@contextmanager
+def sqlite_faults(what: str) -> Iterator[None]:
+    """Turn faults of SQLite alone into the tree's errors."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise _translated(error, what) from error
 
 
 def _name(error: sqlite3.DatabaseError) -> str:
@@ -139,7 +153,7 @@ def _translated(error: sqlite3.DatabaseError, what: str) -> AtriumError:
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return ReadOnlyState(f"{what} can't be written ({error})")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-        return Damaged(f"{what} is damaged ({error})")
+        return Damaged(f"{what} is damaged ({error})", hint=_MENDS.get(what.partition("/")[0]))
     if _is_busy(error):
         return Unavailable(f"{what} is busy", hint="run the same command again")
     return Unavailable(f"{what}: {error}")

@@ -6,6 +6,7 @@ behind means nothing.  What the file says is for people only: who holds it.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
@@ -100,8 +101,13 @@ def _try_lock(descriptor: int) -> bool:
 
 def _write_holder(descriptor: int, command: str) -> None:
     line = f"{os.getpid()} {command}\n".encode("utf-8", "replace")
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, line[:HOLDER_BYTES_MAX], 0)
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, line[:HOLDER_BYTES_MAX], 0)
+    except OSError as error:
+        # On a full disk the lock holds without a name: `down` and `doctor --fix` have to work there.
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
 
 
 def _busy(descriptor: int) -> StateBusy:

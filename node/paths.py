@@ -13,12 +13,14 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from crdt.errors import AtriumError, BadInput, DiskFull, ReadOnlyState
+from crdt.errors import AtriumError, BadInput, DiskFull, ReadOnlyState, Unavailable
 
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
 SOCKET_PATH_BYTES_MAX = 103 if sys.platform == "darwin" else 107
 """`sun_path` of a unix socket address without its NUL: 108 bytes on Linux, 104 on macOS."""
+_OF_A_PATH = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP)
+"""What the system says of a path that somebody named."""
 
 
 def fallback_runtime() -> Path:
@@ -179,9 +181,26 @@ def write_error(error: OSError, path: Path) -> AtriumError:
         return DiskFull(f"no space left to write {path}")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return ReadOnlyState(f"{path} can't be written: {error.strerror}")
-    return BadInput(
-        f"{path} can't be used: {error.strerror}", hint="name another directory with ATRIUM_STATE"
-    )
+    reason = "it is not a directory" if error.errno in (errno.EEXIST, errno.ENOTDIR) else error.strerror
+    return BadInput(f"{path} can't be used: {reason}", hint="name another directory with ATRIUM_STATE")
+
+
+def system_error(error: OSError) -> AtriumError:
+    """Tell by an `OSError` that nobody expected, of whatever file, which error of ours it is."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(_complaint(error))
+    if error.errno == errno.EROFS:
+        return ReadOnlyState(_complaint(error))
+    if error.errno in _OF_A_PATH:
+        return BadInput(_complaint(error), hint="check the path")
+    is_denied = error.errno in (errno.EACCES, errno.EPERM)
+    hint = "check who may read and write there" if is_denied else "run `atrium doctor` to see what is wrong"
+    return Unavailable(_complaint(error), hint=hint)
+
+
+def _complaint(error: OSError) -> str:
+    said = error.strerror or type(error).__name__
+    return f"{said}: {os.fsdecode(error.filename)}" if isinstance(error.filename, str | bytes) else said
 
 
 def _make_directory(folder: Path) -> None:

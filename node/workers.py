@@ -115,7 +115,7 @@ def bind(case: UseCase, local: Local, request: Request, call: Call) -> Callable[
 
     def work() -> Document:
         call.progress({})
-        return case.load()(local, request, call.progress)
+        return case.call(local, request, call.progress)
 
     return work
 

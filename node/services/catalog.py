@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from node.paths import system_error
 from node.services import requests
 
 if TYPE_CHECKING:
@@ -35,6 +36,16 @@ class UseCase:
         """Import the module and return its `handle`."""
         handler: Handler = importlib.import_module(self.module).handle
         return handler
+
+    def call(self, local: Local, request: requests.Request, progress: Progress) -> Document:
+        """Handle a request; a fault of the system that no handler expected becomes an error of ours."""
+        from crdt.sqlite import sqlite_faults
+
+        try:
+            with sqlite_faults("a database of the state directory"):
+                return self.load()(local, request, progress)
+        except OSError as error:
+            raise system_error(error) from error
 
 
 def _case(name: str, request: type[requests.Request], *, writes: bool = False) -> UseCase:
