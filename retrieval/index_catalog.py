@@ -15,6 +15,7 @@ from retrieval.index_schema import NAME
 
 _FIND = "SELECT id FROM conversations WHERE conversation_id = ?"
 _STREAMS = "SELECT path FROM streams WHERE conversation = ?"
+_COUNT = "SELECT count(*) FROM fragments WHERE conversation = ?"
 _PLACES = """
 SELECT sha256, hlc, segment, frame_offset, frame_bytes, skip, size
 FROM fragments WHERE conversation = ? ORDER BY hlc, sha256
@@ -38,6 +39,11 @@ class Catalog:
         """List the source files that have fed a conversation, by its row."""
         with faults(NAME):
             return {path for (path,) in self._connection.execute(_STREAMS, (conversation,))}
+
+    def count(self, conversation: int) -> int:
+        """Count the fragments of a conversation, by its row."""
+        with faults(NAME):
+            return int(self._connection.execute(_COUNT, (conversation,)).fetchone()[0])
 
     def fragments(self, conversation: int) -> list[Stamped]:
         """Read all fragments of a conversation by its row, oldest first; raises `Damaged` for bad bytes."""

@@ -55,6 +55,18 @@ def _print(document: output.Document) -> None:
         output.line(output.strong(f"▶ {head}") if turn.get("is_record") else output.faint(f"  {head}"))
         for piece in output.plain(output.text_of(turn, "text")).splitlines():
             output.line(f"  {piece}")
+    _print_conflicts(output.list_of(document, "conflicts"))
     records = output.number_of(conversation, "records")
     if records > len(turns):
         output.note(f"{len(turns)} of {output.plural(records, 'record')}; --around N shows more")
+
+
+def _print_conflicts(conflicts: list[output.Document]) -> None:
+    """Show what sources say differently; the first version is the one that is served."""
+    for conflict in conflicts:
+        output.line()
+        output.line(output.strong("sources disagree about one message:"))
+        for version in output.list_of(conflict, "versions"):
+            output.line(output.faint(f"  {output.plain(output.text_of(version, 'relative_path'))}"))
+            for piece in output.plain(output.text_of(version, "text")).splitlines():
+                output.line(f"    {piece}")

@@ -1,4 +1,4 @@
-"""Show one record with what was said before and after it."""
+"""Show one record with what was said before and after it, and what its sources say differently."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from crdt.errors import BadInput, NotFound
+from node.services.conflicts import conflicts_of
 from node.services.questions import checked_number
 from node.services.requests import ShowRequest
 from node.services.search import hit_document
@@ -47,6 +48,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:  # n
                 "records": reader.count_of_conversation(hit.row),
             },
             "around": _around(reader, hit, around),
+            "conflicts": [] if hit.note_path else conflicts_of(local, reader, hit.conversation_id),
         }
 
 

@@ -33,7 +33,7 @@ def around(document: Document) -> list[Document]:
 
 def test_a_record_is_shown_in_its_conversation(indexed):
     document = show(indexed, record("a", 4), 2)
-    assert document.keys() == {"schemaVersion", "record", "conversation", "around"}
+    assert document.keys() == {"schemaVersion", "record", "conversation", "around", "conflicts"}
     shown = cast("Document", document["record"])
     assert (shown["record_id"], shown["text"], shown["title"]) == (record("a", 4), "turn 4", "turn 0")
     conversation = cast("Document", document["conversation"])
