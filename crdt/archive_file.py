@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,8 +27,8 @@ from crdt.events import ARCHIVE_KIND, ARCHIVE_SCHEMA
 from crdt.sqlite import faults, fsync_directory
 
 MANIFEST_BYTES_MAX = 64 << 10
-LINE_BYTES_MAX = 1 << 30
-"""A conversation longer than this is no conversation; reading it would take the machine's memory."""
+LINE_BYTES_MAX = 256 << 20
+"""A conversation longer than this is none that anybody had; taking it in would need over a gigabyte."""
 _MANIFEST_ROOM = 1024
 _CHUNK_BYTES = 1 << 20
 _STRAY_AGE_S = 3600
@@ -60,7 +61,7 @@ def read_manifest(path: Path) -> Manifest:
         head = file.readline(MANIFEST_BYTES_MAX)
     try:
         manifest = msgspec.json.decode(head, type=Manifest)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ArchiveRefused(f"line 1 of {path.name} is no manifest ({error})") from None
     if manifest.kind != ARCHIVE_KIND:
         raise ArchiveRefused(f"line 1 of {path.name} says kind {manifest.kind[:80]!r}, not {ARCHIVE_KIND!r}")
@@ -72,14 +73,21 @@ def read_manifest(path: Path) -> Manifest:
     return manifest
 
 
-def check(path: Path, manifest: Manifest) -> int:
-    """Compare the whole file with its manifest before anything of it is used; return its size in bytes."""
-    digest, lines, last, size = hashlib.sha256(), 0, b"\n", 0
+def check(path: Path, manifest: Manifest, tick: Callable[[], None] = lambda: None) -> int:
+    """Compare the whole file with its manifest before anything of it is used; return its size in bytes.
+
+    `tick` is called about every megabyte and may raise, to end it.  A line beyond the limit ends it at once.
+    """
+    digest, lines, last, size, unended = hashlib.sha256(), 0, b"\n", 0, 0
     with _opened(path) as file:
         size += len(file.readline(MANIFEST_BYTES_MAX))
         while chunk := file.read(_CHUNK_BYTES):
+            tick()
             digest.update(chunk)
             lines += chunk.count(b"\n")
+            unended = len(chunk) - chunk.rfind(b"\n") - 1 + (0 if b"\n" in chunk else unended)
+            if unended > LINE_BYTES_MAX:
+                raise _too_long(path, lines + 2)
             last = chunk[-1:]
             size += len(chunk)
     if digest.hexdigest() != manifest.content_sha256:
@@ -101,17 +109,20 @@ def lines(path: Path) -> Iterator[Line]:
         while data := file.readline(LINE_BYTES_MAX):
             number += 1
             if not data.endswith(b"\n"):
-                raise ArchiveRefused(
-                    f"line {number} of {path.name} is longer than {LINE_BYTES_MAX} bytes or cut"
-                )
+                raise _too_long(path, number)
             yield Line(number=number, data=data[:-1])
+
+
+def _too_long(path: Path, number: int) -> ArchiveRefused:
+    return ArchiveRefused(f"line {number} of {path.name} is longer than {LINE_BYTES_MAX} bytes or cut")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A written archive file."""
+    """A written archive file; `skipped` counts the conversations that were left out."""
 
     records: int
+    skipped: int
     content_sha256: str
 
 
@@ -120,12 +131,10 @@ def write(
 ) -> Written:
     """Write an archive file, whole or not at all; None stands for a conversation that can't be read.
 
-    Such gaps are counted in the manifest, which then says that the file is not complete.
+    Such gaps, and conversations that no reader would take, are counted in the manifest, which then says that
+    the file is not complete.  Only a regular file is replaced, never a device that happens to have the name.
     """
-    if path.is_dir():
-        raise BadInput(f"{path} is a directory", hint="name the file to write")
-    if not path.parent.is_dir():
-        raise NotFound(f"{path.parent} is no directory", hint="make it first")
+    _refuse_target(path)
     temporary = path.with_name(f"{_temporary_prefix(path)}{os.getpid()}-{secrets.token_hex(8)}")
     with faults(path.name):
         _sweep(path)
@@ -145,7 +154,7 @@ def _fill(file: BinaryIO, conversations: Iterable[bytes | None], created_at: str
     digest, records, skipped = hashlib.sha256(), 0, 0
     file.write(b" " * (_MANIFEST_ROOM - 1) + b"\n")
     for conversation in conversations:
-        if conversation is None:
+        if conversation is None or len(conversation) >= LINE_BYTES_MAX:
             skipped += 1
             continue
         line = conversation + b"\n"
@@ -165,7 +174,21 @@ def _fill(file: BinaryIO, conversations: Iterable[bytes | None], created_at: str
     file.write(encode_canonical(manifest))
     file.flush()
     os.fsync(file.fileno())
-    return Written(records=records, content_sha256=digest.hexdigest())
+    return Written(records=records, skipped=skipped, content_sha256=digest.hexdigest())
+
+
+def _refuse_target(path: Path) -> None:
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise NotFound(f"{path.parent} is no directory", hint="make it first") from None
+        return
+    except OSError as error:
+        raise BadInput(f"{path} can't be written ({error.strerror})", hint="name another file") from None
+    if not stat.S_ISREG(mode):
+        what = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+        raise BadInput(f"{path} is {what}", hint="name the file to write")
 
 
 def _temporary_prefix(path: Path) -> str:
@@ -189,11 +212,17 @@ def _instant(moment: datetime) -> str:
 
 
 def _opened(path: Path) -> BinaryIO:
+    """Open a regular file; a pipe would be read once and is needed several times."""
     try:
-        if path.is_dir():
-            raise BadInput(f"{path} is a directory, not an archive file", hint="name the file")
-        return path.open("rb")
+        # Without O_NONBLOCK, opening a pipe would wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         raise NotFound(f"there is no file {path}", hint="check the path") from None
     except OSError as error:
         raise BadInput(f"{path} can't be read ({error.strerror})", hint="check its permissions") from None
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    what = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+    raise BadInput(f"{path} is {what}, not an archive file", hint="name the file")

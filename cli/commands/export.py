@@ -34,4 +34,8 @@ def command(options: Options) -> int:
     else:
         count = output.plural(output.number_of(document, "records"), "conversation")
         output.line(f"{count} written to {output.plain(output.text_of(document, 'output'))}")
+        skipped = output.number_of(document, "skipped")
+        if skipped:
+            what = output.plural(skipped, "conversation")
+            output.note(f"left out: {what} that can't be read; run `atrium doctor --deep`")
     return exits.DONE

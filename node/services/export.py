@@ -24,41 +24,36 @@ _PROGRESS_CONVERSATIONS = 50
 
 
 def handle(local: Local, request: Request, progress: Progress) -> Document:
-    """Export; `{schemaVersion, output, records, contentSha256}`, and `skipped` where bytes are damaged.
+    """Export; `{schemaVersion, output, records, contentSha256}`, and `skipped` where some are left out.
 
-    Conversations that can't be read are left out, and the file says that it is not complete.
+    Conversations that can't be read are, and the file says then that it is not complete.
     """
     if not isinstance(request, ExportRequest):
         raise TypeError(request)
     with local.reader() as reader:
         if int(reader.meta("archive_seq") or 0) < local.archive.log.head():
             raise IndexUnavailable("the index is behind the archive", hint="run `atrium prepare-context`")
-        gaps: list[str] = []
-        written = archive_file.write(
-            Path(request.path), _conversations(local, reader, request, (progress, gaps))
-        )
+        written = archive_file.write(Path(request.path), _conversations(local, reader, request, progress))
     document: Document = {
         "schemaVersion": 1,
         "output": request.path,
         "records": written.records,
         "contentSha256": written.content_sha256,
     }
-    return {**document, "skipped": len(gaps)} if gaps else document
+    return {**document, "skipped": written.skipped} if written.skipped else document
 
 
 def _conversations(
-    local: Local, reader: IndexReader, request: ExportRequest, tell: tuple[Progress, list[str]]
+    local: Local, reader: IndexReader, request: ExportRequest, progress: Progress
 ) -> Iterator[bytes | None]:
-    progress, gaps = tell
     catalog = local.catalog(reader)
     listed = list(reader.conversations(removed=request.everything))
-    for number, (row, identity, _) in enumerate(listed):
+    for number, (row, _, _) in enumerate(listed):
         if number % _PROGRESS_CONVERSATIONS == 0:
             progress({"phase": "export", "done": number, "total": len(listed), "unit": "conversations"})
         try:
             merged = union(catalog.fragments(row)).conversation
         except Damaged:
-            gaps.append(identity)
             yield None
             continue
         yield encode_canonical(_numbered(merged))

@@ -181,6 +181,44 @@ def test_a_line_beyond_the_limit_is_refused_by_its_number(
         list(lines(path))
 
 
+def test_an_endless_line_is_refused_before_the_rest_of_the_file_is_hashed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_file, "LINE_BYTES_MAX", 3 << 20)
+    path = archive(tmp_path / "a.jsonl", b"short\n" + b"x" * (8 << 20))
+    ticks: list[None] = []
+    with pytest.raises(ArchiveRefused, match=r"line 3 of a\.jsonl is longer"):
+        check(path, read_manifest(path), lambda: ticks.append(None))
+    assert len(ticks) == 4
+
+
+def test_a_conversation_that_no_reader_takes_is_left_out_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_file, "LINE_BYTES_MAX", 10)
+    written = write(tmp_path / "a.jsonl", [b"short", b"x" * 10])
+    assert (written.records, written.skipped) == (1, 1)
+    assert not read_manifest(tmp_path / "a.jsonl").complete
+    assert [line.data for line in read_all(tmp_path / "a.jsonl")] == [b"short"]
+
+
+def test_a_pipe_is_neither_waited_for_nor_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "a.jsonl"
+    os.mkfifo(pipe)
+    with pytest.raises(BadInput, match="no regular file"):
+        read_manifest(pipe)
+    with pytest.raises(BadInput, match="no regular file"):
+        write(pipe, [b"one"])
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_manifest_that_nests_too_deeply_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"x":' + b"[" * 30_000 + b"\n")
+    with pytest.raises(ArchiveRefused, match="line 1"):
+        read_manifest(path)
+
+
 def test_no_file_a_directory_and_a_closed_file_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no file"):
         read_manifest(tmp_path / "a.jsonl")
