@@ -8,7 +8,9 @@ conversations left.  Texts are redacted again: the file may come from an older r
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import msgspec
 
 from archivist.batch import BULK_BYTES
 from archivist.fragments import Made, Redacts, seal
+from archivist.jsonl import without_lone_surrogates
 from archivist.known import KnownEvents
 from crdt import archive_file
 from crdt.archive import Archive
@@ -68,6 +71,7 @@ class _Conversation(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 _DECODER = msgspec.json.Decoder(_Conversation)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,26 +149,54 @@ def ingest(state: IngestState, path: Path, *, partial: bool) -> IngestReport:
     no longer has are tombstoned (DECISIONS.md 20).  A file that says it is not complete removes nothing.
     """
     manifest = archive_file.read_manifest(path)
-    size = archive_file.check(path, manifest)
+    found = _fingerprint(path)
+    size = archive_file.check(path, manifest, lambda: state.on_progress(0, 0))
     report = IngestReport()
     staging = _Staging(state.archive)
+    try:
+        _stage(state, _validated(state, path), size, report, staging)
+        _refuse_changed(path, found)
+        if not partial and manifest.complete:
+            report.removed = _absent(state, report)
+        tombstone = Tombstone(removed=report.removed, revived=sorted(report.revived))
+        state.archive.commit(staging.segments, [item.body for item in staging.made], tombstone)
+    except BaseException:
+        state.archive.unstage(staging.segments)
+        raise
+    return report
+
+
+def _fingerprint(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _refuse_changed(path: Path, found: tuple[int, int, int]) -> None:
+    """Refuse a file that is no longer the one whose hash was checked."""
+    if _fingerprint(path) != found:
+        raise ArchiveRefused(f"{path.name} changed while it was read", hint="run the same command again")
+
+
+def _stage(
+    state: IngestState,
+    lines: Iterable[tuple[Line, _Conversation | None]],
+    size: int,
+    report: IngestReport,
+    staging: _Staging,
+) -> None:
     done = 0
-    for line, conversation in _validated(state, path):
+    for line, conversation in lines:
         done += len(line.data)
         state.on_progress(done, size)
         _take(state, line, conversation, report, staging)
-    if not partial and manifest.complete:
-        report.removed = _absent(state, report)
     if staging.made and (staging.segments or staging.size_bytes > BULK_BYTES):
         staging.stage()
-    tombstone = Tombstone(removed=report.removed, revived=sorted(report.revived))
-    state.archive.commit(staging.segments, [item.body for item in staging.made], tombstone)
-    return report
 
 
 def _validated(state: IngestState, path: Path) -> Iterator[tuple[Line, _Conversation | None]]:
     """Walk the lines twice: first only to refuse, then to give; None for a line that was taken in before."""
     for line in archive_file.lines(path):
+        state.on_progress(0, 0)
         if hashlib.sha256(line.data).digest() not in state.known_lines:
             _decode(path, line)
     for line in archive_file.lines(path):
@@ -175,8 +207,8 @@ def _validated(state: IngestState, path: Path) -> Iterator[tuple[Line, _Conversa
 def _decode(path: Path, line: Line) -> _Conversation:
     where = f"line {line.number} of {path.name}"
     try:
-        found = _DECODER.decode(line.data)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        found = _decoded(line.data)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise ArchiveRefused(f"{where} is no conversation ({error})") from None
     if found.id != conversation_id(found.source, found.source_id):
         raise ArchiveRefused(f"{where} has an id that does not follow from its source and sourceId")
@@ -185,6 +217,16 @@ def _decode(path: Path, line: Line) -> _Conversation:
             kind_and_role = f"{event.kind[:40]!r} and role {event.role[:40]!r}"
             raise ArchiveRefused(f"{where}: event {number} has kind {kind_and_role}, not both known")
     return found
+
+
+def _decoded(data: bytes) -> _Conversation:
+    """Decode a line; lone surrogates, which JSON can escape and UTF-8 can't say, become U+FFFD."""
+    try:
+        return _DECODER.decode(data)
+    except msgspec.DecodeError as error:
+        if isinstance(error, msgspec.ValidationError) or not _SURROGATE.search(data):
+            raise
+    return _DECODER.decode(without_lone_surrogates(json.dumps(json.loads(data), ensure_ascii=False)))
 
 
 def _take(
@@ -203,7 +245,7 @@ def _take(
             report.lines.append(Seen(sha256=sha256, conversation_id=identity, source=standing.source))
             _unchanged(standing, identity, report)
             return
-        conversation = _DECODER.decode(line.data)
+        conversation = _decoded(line.data)
     report.lines.append(Seen(sha256=sha256, conversation_id=conversation.id, source=conversation.source))
     made = state.known.new_part(_fragment(state.redactor, conversation), may_repeat=True)
     if made is None:

@@ -80,6 +80,13 @@ class Archive:
             self.segments.publish(built)
         return self._manifest(built, self._waiting_since(built))
 
+    def unstage(self, staged: Sequence[Segment]) -> None:
+        """Erase staged segment files that the log does not name, so that what failed takes no space."""
+        named = self.current()
+        for segment in staged:
+            if segment.sha256 not in named:
+                self.segments.remove(segment.sha256)
+
     def commit(
         self, staged: Sequence[Segment], waiting: Sequence[Body] = (), tombstone: Tombstone | None = None
     ) -> list[Logged]:

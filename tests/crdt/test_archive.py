@@ -201,6 +201,13 @@ def test_the_sweep_leaves_what_the_log_names(archive: Archive) -> None:
     assert segment_files(archive) == [name]
 
 
+def test_what_was_staged_in_vain_takes_no_space_and_what_is_named_stays(archive: Archive) -> None:
+    named, unnamed = archive.stage(bodies(2)), archive.stage(bodies(3))
+    archive.commit([named])
+    archive.unstage([named, unnamed])
+    assert segment_files(archive) == [named.sha256]
+
+
 def test_a_crash_between_file_and_log_leaves_an_orphan_and_the_next_try_uses_it(
     archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
