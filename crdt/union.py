@@ -86,6 +86,11 @@ def title_of(text: str) -> str:
     return line if len(line) <= TITLE_CHARS_MAX else line[: TITLE_CHARS_MAX - len(_CUT)] + _CUT
 
 
+def is_prompt(event: Event) -> bool:
+    """Tell whether an event is something that the user asked, of which a title can be made."""
+    return event.kind == Kind.MESSAGE and event.role == Role.USER and bool(event.text.strip())
+
+
 def event_key(event: Event) -> str:
     """Name an event for the union: its id, or for one without an id the hash of what it says."""
     if event.id is not None:
@@ -216,11 +221,8 @@ def _title(fragments: Sequence[Fragment], served: Sequence[Served]) -> str:
     given = [fragment.title for fragment in fragments if fragment.title]
     if given:
         return given[-1]
-    for item in served:
-        event = item.event
-        if event.kind == Kind.MESSAGE and event.role == Role.USER and event.text.strip():
-            return title_of(event.text)
-    return fragments[0].source_id
+    prompts = (title_of(item.event.text) for item in served if is_prompt(item.event))
+    return next(prompts, fragments[0].source_id)
 
 
 def _workspace(ordered: Sequence[Stamped]) -> str | None:

@@ -13,18 +13,21 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from crdt.archive import Archive, Stored, decode_fragment
-from crdt.events import Fragment, Origin
+from crdt.events import Event, Fragment, Origin
+from crdt.ids import record_id
 from crdt.manifests import Logged, Segment, Supersede, Tail, Tombstone
-from crdt.union import NOWHERE, Position, Stamped
+from crdt.union import NOWHERE, Position, Stamped, instant_key, is_prompt
 from retrieval.index_catalog import Catalog
+from retrieval.index_relocation import relocate
 from retrieval.index_rows import Tally, drafts, positioned
 from retrieval.index_writer import POPULATION_CONVERSATION, Home, IndexWriter
 from retrieval.whole import whole_of
 
 _WATERMARK = "archive_seq"
 _FIND = """
-SELECT id, workspace, last_key, last_id, next_index, tail1, tail2, removed_hlc, captured
-FROM conversations WHERE conversation_id = ?
+SELECT c.id, c.workspace, c.last_key, c.last_id, c.next_index, c.tail1, c.tail2, c.removed_hlc, c.captured,
+       w.path, c.parent_id, c.automation, c.title = c.source_id
+FROM conversations c LEFT JOIN workspaces w ON w.id = c.workspace WHERE c.conversation_id = ?
 """
 _ADD = """
 INSERT INTO conversations (conversation_id, population, source, source_id, title, automation, captured,
@@ -42,8 +45,10 @@ WHERE id = ?
 _STREAMS = "SELECT path, last_seq FROM streams WHERE conversation = ?"
 _SET_STREAM = """
 INSERT INTO streams (conversation, path, last_seq) VALUES (?, ?, ?)
-ON CONFLICT (conversation, path) DO UPDATE SET last_seq = max(last_seq, excluded.last_seq)
+ON CONFLICT (conversation, path) DO UPDATE SET last_seq = excluded.last_seq
 """
+_UNDATED = 1 << 62
+"""Last place of a file without any time so far: its first time will move what is indexed of it."""
 _KNOWN = "SELECT conversation FROM fragments WHERE sha256 = ?"
 _OF_SEGMENT = "SELECT DISTINCT conversation FROM fragments WHERE segment = ?"
 _DROP_OF_SEGMENT = "DELETE FROM fragments WHERE segment = ?"
@@ -71,6 +76,10 @@ class _Known:
     tails: tuple[int | None, int | None]
     removed_hlc: int
     captured: bool
+    workspace_path: str | None
+    parent_id: str | None
+    automation: bool
+    untitled: bool
 
 
 class ArchiveFollower:
@@ -91,6 +100,9 @@ class ArchiveFollower:
         if start >= head:
             return done
         current = self._archive.current()
+        with self._index.transaction():
+            for conversation in relocate(self._index.connection, self._archive, current):
+                self._make_row_again(conversation, done)
         for logged in list(self._archive.log.since(start)):
             if isinstance(logged.manifest, Segment) and logged.manifest.sha256 not in current:
                 items: list[tuple[Stored, Fragment]] = []
@@ -131,6 +143,8 @@ class ArchiveFollower:
             first = fresh[0][1]
             row = self._execute(_ADD, (bytes.fromhex(conversation_id), first.source, first.source_id))
             conversation = int(row.lastrowid or 0)
+            if removed_hlc := self._index.meta(_buried(conversation_id)):
+                self._execute(_SET_REMOVED, (removed_hlc, conversation))
             stamped = [Stamped(fragment=f, sha256=s.sha256, hlc=s.hlc) for s, f in fresh]
             self._note(conversation, fresh)
             self._make(conversation, conversation_id, stamped, done)
@@ -156,17 +170,16 @@ class ArchiveFollower:
             known.removed_hlc
             or not placed
             or placed[0][0] <= known.last
-            or fragment.events[0].seq <= streams.get(fragment.relative_path, 1 << 62)
-            or (fragment.origin == Origin.CAPTURE and not known.captured)
-            or fragment.title is not None
+            or fragment.events[0].seq <= streams.get(fragment.relative_path, _UNDATED)
+            or instant_key(fragment.events[0].timestamp) is None
+            or _changes_the_head(known, fragment)
+            or any(self._is_served(conversation_id, event) for event in fragment.events)
         ):
             return False
         tally = Tally()
         wanted = drafts(
             conversation_id, ((event, stored.sha256) for _, event in placed), known.next_index, tally
         )
-        if any(self._index.has_record(draft.record_id) for draft in wanted):
-            return False
         home = Home(conversation=known.id, population=POPULATION_CONVERSATION, workspace=known.workspace)
         before = [
             (row, text)
@@ -179,9 +192,19 @@ class ArchiveFollower:
         (key, seq, last_id) = placed[-1][0]
         last = (f"{key}\0{seq}", last_id, known.next_index + len(placed), *tails, known.captured, known.id)
         self._execute(_ADVANCE, last)
-        self._set_stream(known.id, fragment)
+        last_seq = max(event.seq for event in fragment.events)
+        self._execute(_SET_STREAM, (known.id, fragment.relative_path, last_seq))
         _count(done, known.id, len(wanted), tally)
         return True
+
+    def _is_served(self, conversation_id: str, event: Event) -> bool:
+        return event.id is not None and self._index.has_record(
+            bytes.fromhex(record_id(conversation_id, event.id))
+        )
+
+    def _make_row_again(self, conversation: int, done: Applied) -> None:
+        (identity,) = self._execute(_IDENTITY, (conversation,)).fetchone()
+        self._make_again(identity.hex(), done)
 
     def _make_again(self, conversation_id: str, done: Applied) -> None:
         """Make a conversation anew from every fragment in the catalog."""
@@ -218,8 +241,8 @@ class ArchiveFollower:
             len(whole.events), *[*tails, None, None][:2], removed_hlc, conversation,
         )  # fmt: skip
         self._execute(_UPDATE, row)
-        for item in stamped:
-            self._set_stream(conversation, item.fragment)
+        for path, last_seq in _last_places(stamped).items():
+            self._execute(_SET_STREAM, (conversation, path, last_seq))
         _count(done, conversation, written, tally)
 
     def _supersede(self, manifest: Supersede, done: Applied) -> None:
@@ -230,8 +253,7 @@ class ArchiveFollower:
             touched = [row[0] for row in self._execute(_OF_SEGMENT, (bytes.fromhex(sha256),)).fetchall()]
             self._execute(_DROP_OF_SEGMENT, (bytes.fromhex(sha256),))
             for conversation in touched:
-                (identity,) = self._execute(_IDENTITY, (conversation,)).fetchone()
-                self._make_again(identity.hex(), done)
+                self._make_row_again(conversation, done)
 
     def _bury(self, manifest: Tombstone, hlc: int, done: Applied) -> None:
         for removed, identities in ((True, manifest.removed), (False, manifest.revived)):
@@ -240,6 +262,9 @@ class ArchiveFollower:
                 if known is not None:
                     self._execute(_SET_REMOVED, (hlc if removed else 0, known.id))
                     self._make_again(identity, done)
+                else:
+                    # What it had by then was sealed since, and comes with a later manifest.
+                    self._index.set_meta(_buried(identity), hlc if removed else 0)
 
     def _find(self, conversation_id: str) -> _Known | None:
         row = self._execute(_FIND, (bytes.fromhex(conversation_id),)).fetchone()
@@ -249,16 +274,41 @@ class ArchiveFollower:
         last = (key, int(seq), row[3]) if seq else NOWHERE
         return _Known(
             id=row[0], workspace=row[1], last=last, next_index=row[4], tails=(row[5], row[6]),
-            removed_hlc=row[7], captured=bool(row[8]),
+            removed_hlc=row[7], captured=bool(row[8]), workspace_path=row[9], parent_id=row[10],
+            automation=bool(row[11]), untitled=bool(row[12]),
         )  # fmt: skip
-
-    def _set_stream(self, conversation: int, fragment: Fragment) -> None:
-        if fragment.events:
-            last = max(event.seq for event in fragment.events)
-            self._execute(_SET_STREAM, (conversation, fragment.relative_path, last))
 
     def _execute(self, statement: str, parameters: tuple[object, ...]) -> sqlite3.Cursor:
         return self._index.connection.execute(statement, parameters)
+
+
+def _buried(conversation_id: str) -> str:
+    return f"buried {conversation_id}"
+
+
+def _changes_the_head(known: _Known, fragment: Fragment) -> bool:
+    """Tell whether a fragment may say something new of its conversation as a whole."""
+    return (
+        fragment.title is not None
+        or (known.untitled and any(is_prompt(event) for event in fragment.events))
+        or fragment.workspace not in (None, known.workspace_path)
+        or fragment.parent_id not in (None, known.parent_id)
+        or (fragment.automation and not known.automation)
+        or (fragment.origin == Origin.CAPTURE and not known.captured)
+    )
+
+
+def _last_places(stamped: Sequence[Stamped]) -> dict[str, int]:
+    """Tell of each file how far it is indexed."""
+    places: dict[str, int] = {}
+    dated: set[str] = set()
+    for item in stamped:
+        fragment = item.fragment
+        path = fragment.relative_path
+        places[path] = max([places.get(path, -1), *(event.seq for event in fragment.events)])
+        if any(instant_key(event.timestamp) for event in fragment.events):
+            dated.add(path)
+    return {path: last_seq if path in dated else _UNDATED for path, last_seq in places.items()}
 
 
 def _count(done: Applied, conversation: int, written: int, tally: Tally) -> None:
