@@ -195,7 +195,10 @@ class _Rebuilding(Local):
 
 
 def open_local(settings: NodeConfig, *, writable: bool, served_by: str = "in_process") -> Local:
-    """Open a state directory; a writer makes it with its private modes, and must hold its lock."""
+    """Open a state directory; a writer makes it with its private modes, sweeps it, and must hold its lock."""
     if writable:
+        from node.strays import sweep_strays
+
         settings.paths.create()
+        sweep_strays(settings.paths)
     return Local(settings, writable=writable, served_by=served_by)
