@@ -3,7 +3,8 @@
 The file belongs to a running agent.  It may grow while it is read, end in half a line, be cut short or be
 written anew, and hold bytes that are no JSON.  None of that is fatal: half a line waits for its line feed,
 a file that did not merely grow is read from its start, and a line that is no record is counted by name and
-given to the adapter to keep.
+given to the adapter to keep.  A line without an end is read once, whatever its length: its beginning is given
+as soon as it is over the limit, and a cursor may point into its middle.
 
 Lines end in LF and nothing else: U+2028 and a lone CR are text.  A last line without LF is taken when it is a
 whole object, since some files never get their last line feed.
@@ -16,6 +17,7 @@ given once the file was read to its end.
 from __future__ import annotations
 
 import codecs
+import errno
 import hashlib
 import json
 import os
@@ -24,6 +26,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final, Protocol, TypeVar, cast
 
 import msgspec
@@ -41,6 +44,7 @@ HEAD_BYTES: Final = 4096
 TAIL_BYTES: Final = 1024
 
 OVERSIZED: Final = "record over 64 MiB"
+TRUNCATED: Final = "\n[TRUNCATED: record over 64 MiB]"
 NOT_JSON: Final = "line is not JSON"
 NOT_UTF8: Final = "line is not UTF-8"
 NOT_OBJECT: Final = "line is not an object"
@@ -52,6 +56,17 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 _JSON: Final = json.JSONDecoder()
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SEEK_DATA: Final[int] = getattr(os, "SEEK_DATA", -1)
+"""Where a system has it, a hole of a sparse file is passed over without being read."""
+
+
+class _Part(IntEnum):
+    """What a piece of a file is: a line, or one part of a line over the limit."""
+
+    LINE = 0
+    BEGINNING = 1
+    MIDDLE = 2
+    END = 3
 
 
 class LineAdapter(Protocol):
@@ -121,6 +136,20 @@ def without_lone_surrogates(text: str) -> str:
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
+@dataclass(slots=True)
+class _Place:
+    """How far a file was read."""
+
+    offset: int
+    lines: int
+    is_inside_line: bool
+
+    def advance(self, line: Line, size_bytes: int, part: _Part) -> None:
+        self.offset += size_bytes
+        self.lines += part is _Part.END or (part is _Part.LINE and size_bytes > len(line))
+        self.is_inside_line = part in (_Part.BEGINNING, _Part.MIDDLE)
+
+
 @dataclass(frozen=True, slots=True)
 class _File:
     """An open file, and what it was when it was opened."""
@@ -147,15 +176,16 @@ class _File:
             and self.tail_sha256(cursor.offset) == cursor.tail_sha256
         )
 
-    def cursor(self, offset: int, lines: int, state: dict[str, object]) -> Cursor:
+    def cursor(self, place: _Place, state: dict[str, object]) -> Cursor:
         """Describe a place in the middle of the file, with a fingerprint that no file has."""
         return Cursor(
-            size_bytes=offset,
+            size_bytes=place.offset,
             inode=self.found.st_ino,
-            offset=offset,
-            lines=lines,
-            head_sha256=self.head_sha256(offset),
-            tail_sha256=self.tail_sha256(offset),
+            offset=place.offset,
+            lines=place.lines,
+            is_inside_line=place.is_inside_line,
+            head_sha256=self.head_sha256(place.offset),
+            tail_sha256=self.tail_sha256(place.offset),
             state=state,
         )
 
@@ -194,85 +224,86 @@ def _increments(
 ) -> Iterator[Increment]:
     resumed = cursor if cursor is not None and file.only_grew(cursor) else None
     rewritten = cursor is not None and resumed is None
-    place = resumed or Cursor()
-    adapter = make(source, place.state)
-    offset, lines, began = place.offset, place.lines, place.offset
-    increment = Increment(cursor=place, rewritten=rewritten)
+    start = resumed or Cursor()
+    adapter = make(source, start.state)
+    place, began = _Place(start.offset, start.lines, start.is_inside_line), start.offset
+    increment = Increment(cursor=start, rewritten=rewritten)
     adapter.begin(increment)
-    for line, size_bytes in _lines(file.descriptor, place.offset, file.found.st_size):
-        _give(adapter, line, size_bytes, lines + 1, increment)
-        offset += size_bytes
-        lines += size_bytes > len(line)
-        if offset - began >= INCREMENT_BYTES and offset < file.found.st_size:
-            increment.cursor = file.cursor(offset, lines, adapter.finish())
-            increment.bytes_read = offset - began
+    for line, size_bytes, part in _pieces(file.descriptor, place, file.found.st_size):
+        if part is _Part.LINE:
+            _give(adapter, line, place.lines + 1, increment)
+        elif part is _Part.BEGINNING:
+            adapter.keep(OVERSIZED, _printable(line.decode("utf-8", "replace") + TRUNCATED), place.lines + 1)
+        place.advance(line, size_bytes, part)
+        if place.offset - began >= INCREMENT_BYTES and place.offset < file.found.st_size:
+            increment.cursor = file.cursor(place, adapter.finish())
+            increment.bytes_read = place.offset - began
             yield increment
-            began = offset
+            began = place.offset
             increment = Increment(cursor=increment.cursor, rewritten=rewritten)
             adapter.begin(increment)
-    increment.cursor = file.final_cursor(file.cursor(offset, lines, adapter.finish()))
-    increment.bytes_read = offset - began
+    increment.cursor = file.final_cursor(file.cursor(place, adapter.finish()))
+    increment.bytes_read = place.offset - began
     yield increment
 
 
-def _lines(descriptor: int, start: int, end: int) -> Iterator[tuple[Line, int]]:
-    """Give each whole line between two offsets without its LF, and its size in the file with it.
+def _pieces(descriptor: int, place: _Place, end: int) -> Iterator[tuple[Line, int, _Part]]:
+    """Give each whole line from a place on without its LF, and its size in the file with it.
 
-    Of a line over the limit only the beginning is given, so that it is shorter than its size says.  What
-    follows the last LF is given where it is a whole object: nothing that is still being written is one.
+    Of a line over the limit its first `KEPT_BYTES` are given as soon as it is known to be one, then the sizes
+    of the rest.  What follows the last LF is given where it is a whole object: nothing that is still being
+    written is one.
     """
-    pending = _Pending()
-    position = start
+    position, is_inside, pending = place.offset, place.is_inside_line, bytearray()
     while position < end:
+        if is_inside and (hole := _hole_bytes(descriptor, position, end)):
+            position += hole
+            yield b"", hole, _Part.MIDDLE
+            continue
         chunk = os.pread(descriptor, min(CHUNK_BYTES, end - position), position)
         if not chunk:
             return
         position += len(chunk)
         head, feed, rest = chunk.partition(b"\n")
-        pending.extend(head)
+        if not is_inside:
+            pending += head
+            if len(pending) > RECORD_BYTES_MAX:
+                yield pending[:KEPT_BYTES], len(pending), _Part.BEGINNING
+                is_inside, head, pending = True, b"", bytearray()
         if not feed:
+            if is_inside and head:
+                yield b"", len(head), _Part.MIDDLE
             continue
-        yield pending.data, pending.size_bytes + 1
-        whole = rest.split(b"\n")
-        pending = _Pending()
-        pending.extend(whole.pop())
+        yield (b"", len(head) + 1, _Part.END) if is_inside else (pending, len(pending) + 1, _Part.LINE)
+        *whole, tail = rest.split(b"\n")
+        is_inside, pending = False, bytearray(tail)
         for line in whole:
-            yield line, len(line) + 1
-    if pending.is_whole_object():
-        yield pending.data, pending.size_bytes
+            yield line, len(line) + 1, _Part.LINE
+    if _is_whole_object(pending):
+        yield pending, len(pending), _Part.LINE
 
 
-class _Pending:
-    """A line whose end was not seen yet; beyond the limit only its beginning is held."""
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-        self.size_bytes = 0
-
-    def extend(self, data: bytes) -> None:
-        """Add what follows."""
-        self.size_bytes += len(data)
-        if self.size_bytes <= RECORD_BYTES_MAX:
-            self.data += data
-        elif len(self.data) > KEPT_BYTES:
-            del self.data[KEPT_BYTES:]
-
-    def is_whole_object(self) -> bool:
-        """Tell whether the line can only be complete: no true beginning of an object is an object."""
-        if not (self.data.startswith(b"{") and self.data.endswith(b"}")):
-            return False
-        try:
-            msgspec.json.decode(self.data)
-        except (msgspec.DecodeError, RecursionError):
-            return False
-        return self.size_bytes == len(self.data)
+def _hole_bytes(descriptor: int, position: int, end: int) -> int:
+    """Tell how many bytes from here on the file system keeps no data for; such bytes are NUL."""
+    try:
+        return min(os.lseek(descriptor, position, _SEEK_DATA), end) - position
+    except OSError as error:
+        # ENXIO says that there is no data up to the end, anything else that the system can't tell.
+        return end - position if error.errno == errno.ENXIO else 0
 
 
-def _give(adapter: LineAdapter, line: Line, size_bytes: int, number: int, increment: Increment) -> None:
-    if size_bytes - 1 > len(line):
-        text = f"{line.decode('utf-8', 'replace')}\n[TRUNCATED: record of {size_bytes - 1} bytes]"
-        adapter.keep(OVERSIZED, _printable(text), number)
-        return
+def _is_whole_object(line: Line) -> bool:
+    """Tell whether a line can only be complete: no true beginning of an object is an object."""
+    if not (line.startswith(b"{") and line.endswith(b"}")):
+        return False
+    try:
+        msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _give(adapter: LineAdapter, line: Line, number: int, increment: Increment) -> None:
     try:
         if line and not line.isspace():
             adapter.take(line, number)

@@ -56,7 +56,8 @@ class Cursor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `size_bytes`, `modified_ns` and `inode` tell an unchanged source at a glance; `head_sha256` (first
     4 KiB at most) and `tail_sha256` (last 1 KiB before `offset`) tell one that only grew from one that
-    was rewritten.  `state` is the adapter's own and small, of JSON values.
+    was rewritten.  `is_inside_line` says that `offset` lies in a record over the limit, whose beginning was
+    given.  `state` is the adapter's own and small, of JSON values.
     """
 
     size_bytes: int = 0
@@ -64,6 +65,7 @@ class Cursor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     inode: int = 0
     offset: int = 0
     lines: int = 0
+    is_inside_line: bool = False
     head_sha256: str = ""
     tail_sha256: str = ""
     state: dict[str, object] = {}

@@ -169,13 +169,46 @@ def test_a_record_over_the_limit_is_kept_as_its_beginning(
     monkeypatch.setattr(jsonl, "KEPT_BYTES", 100)
     monkeypatch.setattr(jsonl, "CHUNK_BYTES", 1000)
     large = line(typed("u1", "x" * 6000))
-    path.write_bytes(large + line(typed("u2", "two")) + large[:-1])
+    path.write_bytes(large + line(typed("u2", "two")) + large[:4000])
     reading = read(path)
     kept, two = texts(reading)
-    assert kept == f"{large[:100].decode()}\n[TRUNCATED: record of {len(large) - 1} bytes]"
+    assert kept == f"{large[:100].decode()}\n[TRUNCATED: record over 64 MiB]"
     assert two == "two"
     assert reading.skipped == {jsonl.OVERSIZED: 1}
     assert reading.cursor.offset == len(large) + len(line(typed("u2", "two")))
+    assert reading.cursor.lines == 2
+
+
+def test_a_line_that_goes_on_and_on_is_read_once_and_its_beginning_kept_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jsonl, "RECORD_BYTES_MAX", 5000)
+    monkeypatch.setattr(jsonl, "KEPT_BYTES", 100)
+    monkeypatch.setattr(jsonl, "CHUNK_BYTES", 1000)
+    monkeypatch.setattr(jsonl, "INCREMENT_BYTES", 2000)
+    path.write_bytes(b"x" * 20_000)
+    reading = read(path)
+    assert len(texts(reading)) == 1
+    assert [made.bytes_read for made in reading.increments] == [6000, *[2000] * 7]
+    assert reading.cursor.is_inside_line
+    with path.open("ab") as stream:
+        stream.write(b"x" * 3000 + b"\n" + line(typed("u2", "two")))
+    more = read(path, reading.cursor)
+    assert texts(more) == ["two"]
+    assert sum(made.bytes_read for made in more.increments) == path.stat().st_size - 20_000
+    assert (more.cursor.lines, more.cursor.is_inside_line) == (2, False)
+
+
+def test_a_hole_of_ten_gigabytes_is_passed_over(path: Path) -> None:
+    with path.open("wb") as stream:
+        stream.write(line(typed("u1", "one")))
+        stream.truncate(10_000_000_000)
+        stream.seek(0, 2)
+        stream.write(b"\n" + line(typed("u2", "two")))
+    reading = read(path)
+    assert [event.text for event in reading.events if event.kind == "message"] == ["one", "two"]
+    assert reading.skipped == {jsonl.OVERSIZED: 1}
+    assert reading.cursor.offset == path.stat().st_size
 
 
 def test_a_record_at_the_limit_is_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +231,7 @@ def test_a_line_of_100_mb_takes_no_more_memory_than_a_record_may(path: Path) -> 
     finally:
         tracemalloc.stop()
     assert reading.events[-1].text == "two"
-    assert reading.events[0].text.endswith("[TRUNCATED: record of 100000000 bytes]")
+    assert reading.events[0].text.endswith("[TRUNCATED: record over 64 MiB]")
     assert peak_bytes < jsonl.RECORD_BYTES_MAX + 16 * jsonl.MIB
 
 
