@@ -20,6 +20,9 @@ from crdt.archive import Archive
 from retrieval.follow import Applied, ArchiveFollower
 from retrieval.index_catalog import Catalog
 
+NAMED_MAX = 20
+"""Unreadable sources of one run that are named; all are counted."""
+
 
 class CursorStore(Protocol):
     """Remembers how far sources were read."""
@@ -54,7 +57,11 @@ class CaptureState:
 
 @dataclass(slots=True)
 class CaptureReport:
-    """What a run did.  `providers` counts conversations that gained something."""
+    """What a run did.
+
+    `conversations` are those that gained something, by provider; `unreadable` names the first `NAMED_MAX`
+    sources and directories that could not be read, by their paths below their roots.
+    """
 
     fragments: int = 0
     events: int = 0
@@ -62,8 +69,14 @@ class CaptureReport:
     bytes_read: int = 0
     unchanged: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    unreadable: list[str] = field(default_factory=list)
     conversations: dict[str, set[str]] = field(default_factory=dict)
     applied: Applied = field(default_factory=Applied)
+
+    def name_unreadable(self, what: str, names: Sequence[str]) -> None:
+        """Count what could not be read, and name the first of it."""
+        self.skipped[what] += len(names)
+        self.unreadable += names[: NAMED_MAX - len(self.unreadable)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +152,7 @@ def _scan(
             else:
                 yield Pending(source=source, provider=place.provider, key=key, cursor=cursor)
     except SourceUnreadable as error:
-        report.skipped["unreadable directory"] += len(error.names)
+        report.name_unreadable("unreadable directory", error.names)
 
 
 def _is_unchanged(source: Source, cursor: Cursor) -> bool:
@@ -150,8 +163,8 @@ def _is_unchanged(source: Source, cursor: Cursor) -> bool:
 def _increments(item: Pending, report: CaptureReport) -> Iterator[Increment]:
     try:
         yield from item.provider.read(item.source, item.cursor)
-    except SourceUnreadable:
-        report.skipped["unreadable file"] += 1
+    except SourceUnreadable as error:
+        report.name_unreadable("unreadable file", error.names)
 
 
 def _count(report: CaptureReport, source: Source, made: Sequence[Made], increment: Increment) -> None:

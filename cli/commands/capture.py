@@ -12,6 +12,9 @@ from cli.client import call
 from cli.command import declare, json_option
 from crdt.errors import BadInput, NotFound
 
+REASONS_SHOWN = 12
+NAMES_SHOWN = 5
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -84,11 +87,22 @@ def print_summary(document: output.Document, *, dry_run: bool = False) -> None:
 
 
 def print_skipped(document: output.Document) -> None:
-    """Name what a capture could not or need not read, by reason."""
-    skipped = output.part_of(document, "skipped")
-    if skipped:
-        reasons = ", ".join(f"{reason} {count}" for reason, count in skipped.items())
-        output.note(f"left out: {output.plain(reasons)}")
+    """Name what a capture could not or need not read: the commonest reasons, and what was closed to us."""
+    counts = output.part_of(document, "skipped")
+    commonest = sorted(counts, key=lambda reason: (-output.number_of(counts, reason), reason))
+    reasons = [f"{reason} {counts[reason]}" for reason in commonest]
+    if reasons:
+        output.note(f"left out: {_listed(reasons, REASONS_SHOWN)}")
+    closed = output.texts_of(document, "unreadable")
+    if closed:
+        output.note(
+            f"can't be read: {_listed(closed, NAMES_SHOWN)}; see who may read them, then run it again"
+        )
+
+
+def _listed(words: list[str], shown: int) -> str:
+    more = [f"{len(words) - shown} more"] if len(words) > shown else []
+    return " ".join(output.plain(", ".join(words[:shown] + more)).split())
 
 
 def _other_root(

@@ -9,6 +9,7 @@ import click
 from cli import arguments, exits, output, progress
 from cli.client import call
 from cli.command import declare, json_option
+from cli.commands.capture import print_skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,7 @@ def _ingest(options: Options) -> None:
         f"{output.number_of(document, 'removed'):,} removed",
     ]
     output.line(", ".join(counts))
+    print_skipped(document)
 
 
 def _follow(options: Options) -> None:

@@ -108,6 +108,7 @@ def _document(report: CaptureReport) -> Document:
         "bytes": report.bytes_read,
         "unchanged": report.unchanged,
         "skipped": dict(sorted(report.skipped.items())),
+        "unreadable": report.unreadable,
         "providers": {name: len(found) for name, found in sorted(report.conversations.items())},
         "records": report.applied.written,
         "rejected": dict(sorted(report.applied.tally.rejected.items())),

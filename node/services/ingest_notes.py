@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _PROGRESS_NOTES = 200
 _PROVIDER_CHARS_MAX = 64
+_NAMED_MAX = 20
 
 
 def handle(local: Local, request: Request, progress: Progress) -> Document:
@@ -63,6 +64,7 @@ def index_root(local: Local, request: NotesRequest, walk: NoteWalk, progress: Pr
         "unchanged": report.unchanged,
         "removed": report.removed,
         "skipped": dict(sorted(walk.skipped.items())),
+        "unreadable": walk.unreadable[:_NAMED_MAX],
     }
 
 
