@@ -1,8 +1,8 @@
-"""Answer an ordinary search of a running node before anything else is imported.
+"""Answer an ordinary search before anything else is imported.
 
 Parsing and explaining commands costs as much time again as a whole search.  Agents search in every turn,
-so the usual words of `search` are read here; whatever is unusual, a request for help, a wrong word, a machine
-without a node, is left to the group of commands, which reads the same words the same way.
+so the usual words of `search` are read here; whatever is unusual, a request for help or a wrong word, is
+left to the group of commands, which reads the same words the same way.
 """
 
 from __future__ import annotations
@@ -15,23 +15,12 @@ VALUES = {"--limit": "limit", "--project": "project", "--fusion": "fusion"}
 
 
 def answer(arguments: Sequence[str]) -> int | None:
-    """Search and give the exit status; None when these are not the usual words, or no node runs."""
+    """Search and give the exit status; None when these are not the usual words of a search."""
     if not arguments or arguments[0] != "search":
         return None
     given = read(arguments[1:])
     if given is None:
         return None
-    from cli.client import connect, state_paths
-    from crdt.errors import AtriumError
-
-    try:
-        connection = connect(state_paths())
-    except AtriumError:
-        # The group comes to the same error and knows how to say it.
-        return None
-    if connection is None:
-        return None
-    connection.close()
     from cli import exits
     from cli.searching import Options, search
 

@@ -7,7 +7,6 @@ belongs to it with the dates between which it does, so that filtering happens in
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -160,6 +159,9 @@ class IndexReader:
 
     def digest(self, *, notes: bool = False) -> str:
         """Hash the sorted (record id, content hash) pairs of the canonical populations, or of the notes."""
+        # Imported here, since an ordinary search hashes nothing.
+        import hashlib
+
         hashed = hashlib.sha256()
         with faults(NAME):
             for record_id, content in self.connection.execute(_NOTES_DIGEST if notes else _DIGEST):

@@ -15,7 +15,6 @@ file is made under another name and moved into place whole: a reader never meets
 from __future__ import annotations
 
 import os
-import secrets
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -98,6 +97,9 @@ def open_index_reader(path: Path) -> sqlite3.Connection:
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Make the empty tables of the index."""
+    # Imported here, since with the hashes that it brings along it is a cost that a search need not pay.
+    import secrets
+
     for statement in _TABLES:
         connection.execute(statement)
     connection.execute("INSERT INTO meta (key, value) VALUES ('generation', ?)", (secrets.token_hex(8),))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import click
 import pytest
 
+from archivist.sample import SampleSearches
 from cli import quick
 from cli.commands import search as long_way
 from cli.searching import Options
@@ -93,14 +94,19 @@ def test_other_commands_are_left_alone() -> None:
     assert quick.answer(["status"]) is None
 
 
-def test_without_a_node_nothing_is_answered(shell: Shell) -> None:
-    assert quick.answer(["search", "x"]) is None
-
-
-def test_a_socket_that_can_not_be_used_is_left_to_the_group(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch
+def test_without_a_node_the_state_itself_is_searched(
+    filled: Shell, sample: SampleSearches, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    words = ["search", "--all", "--json", sample.searches[0].query]
+    by_group = filled.run(*words)
+    assert quick.answer(words) == 0
+    assert capsys.readouterr().out == by_group.out
+    assert by_group.document()["hits"]
+
+
+def test_errors_are_those_of_the_group(shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     shell.world.state.mkdir()
     (shell.world.state / "node.sock").symlink_to("node.sock")
-    assert quick.answer(["search", "x"]) is None
-    assert shell.run("search", "x").rc == 1
+    by_group = shell.run("search", "x")
+    assert quick.answer(["search", "x"]) == by_group.rc == 1
+    assert capsys.readouterr().err == by_group.err
