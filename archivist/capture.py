@@ -123,7 +123,7 @@ def capture(state: CaptureState, roots: Sequence[Roots], options: CaptureOptions
     with BatchWriter(destination, known) as writer:
         for item in pending:
             for increment in _increments(item, report):
-                made = _new_fragments(state.maker.make(item.source, increment), known, increment)
+                made = _new_fragments(state.maker.make(item.source, increment), known)
                 _count(report, item.source, made, increment)
                 writer.add(made, item.key, item.source.relative_path, increment.cursor)
                 options.on_progress(report, total)
@@ -131,8 +131,8 @@ def capture(state: CaptureState, roots: Sequence[Roots], options: CaptureOptions
     return report
 
 
-def _new_fragments(made: Sequence[Made], known: KnownEvents, increment: Increment) -> list[Made]:
-    parts = (known.new_part(item, may_repeat=increment.rewritten) for item in made)
+def _new_fragments(made: Sequence[Made], known: KnownEvents) -> list[Made]:
+    parts = (known.new_part(item) for item in made)
     return [part for part in parts if part is not None]
 
 

@@ -247,7 +247,7 @@ def _take(
             return
         conversation = _decoded(line.data)
     report.lines.append(Seen(sha256=sha256, conversation_id=conversation.id, source=conversation.source))
-    made = state.known.new_part(_fragment(state.redactor, conversation), may_repeat=True)
+    made = state.known.new_part(_fragment(state.redactor, conversation))
     if made is None:
         _unchanged(state.standing.get(conversation.id), conversation.id, report)
         return

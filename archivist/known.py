@@ -1,69 +1,92 @@
 """What the archive already has of a conversation, so that a second copy of it adds nothing.
 
-Resumed sessions repeat earlier records in another file, and a rewritten transcript is read from its start
-again.  The union would merge the copies anyway; leaving them out keeps a change at the cost of what it adds.
+Resumed sessions repeat earlier records in another file, a rewritten transcript is read from its start again,
+and so is what was archived when a crash kept its cursor from being stored.  The union would merge the copies
+anyway; leaving them out keeps a change at the cost of what it adds.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 
 import msgspec
 
 from archivist.fragments import Made, seal
 from crdt.events import Event, Fragment
-from crdt.union import Stamped, says_the_same, union
+from crdt.union import Stamped, event_key, says_the_same, union
 from retrieval.index_catalog import Catalog
+
+_LATEST_HLC = (1 << 63) - 1
+"""What is on its way into the archive is later than what is there."""
 
 
 class KnownEvents:
-    """Looks conversations up in the catalog, and in fragments that are not in it yet."""
+    """Looks events up in the catalog, and in fragments that are not in it yet.
+
+    One thread may ask while another one, which writes, says what has reached the catalog.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._pending: dict[str, list[Made]] = {}
+        self._pending: dict[str, dict[str, Made]] = {}
+        self._lock = threading.Lock()
 
     def add(self, made: Iterable[Made]) -> None:
         """Remember fragments that are on their way into the archive."""
-        for item in made:
-            self._pending.setdefault(item.fragment.conversation_id, []).append(item)
+        with self._lock:
+            for item in made:
+                self._pending.setdefault(item.fragment.conversation_id, {})[item.body.sha256] = item
 
     def forget(self, made: Iterable[Made]) -> None:
         """Drop fragments that are in the catalog by now."""
-        for item in made:
-            waiting = self._pending.get(item.fragment.conversation_id, [])
-            if item in waiting:
-                waiting.remove(item)
-            if not waiting:
-                self._pending.pop(item.fragment.conversation_id, None)
+        with self._lock:
+            for item in made:
+                waiting = self._pending.get(item.fragment.conversation_id, {})
+                waiting.pop(item.body.sha256, None)
+                if not waiting:
+                    self._pending.pop(item.fragment.conversation_id, None)
 
-    def new_part(self, made: Made, *, may_repeat: bool) -> Made | None:
+    def new_part(self, made: Made) -> Made | None:
         """Leave out events that are known to say the same; None when nothing is left.
 
-        Only looked at closely where the source was re-read (`may_repeat`) or another file has fed the
-        same conversation.
+        The archive is only read where an event is known, whatever it says.
         """
-        fragment = made.fragment
-        conversation = self._catalog.find(fragment.conversation_id)
-        pending = self._pending.get(fragment.conversation_id, [])
-        paths = {item.fragment.relative_path for item in pending}
-        if conversation is not None:
-            paths |= self._catalog.streams(conversation)
-        if not paths or (paths == {fragment.relative_path} and not may_repeat):
+        identity, events = made.fragment.conversation_id, made.fragment.events
+        # The catalog is asked second: what leaves the pending ones meanwhile is in it then.
+        pending = self._waiting(identity)
+        row = self._catalog.find(identity)
+        keys = {event_key(event) for item in pending for event in item.fragment.events}
+        if not any(event_key(event) in keys for event in events) and (
+            row is None or not self._catalog.has_any(identity, events)
+        ):
             return made
-        stamped = [Stamped(fragment=item.fragment, sha256=item.body.sha256, hlc=0) for item in pending]
-        if conversation is not None:
-            stamped += self._catalog.fragments(conversation)
-        return without(made, union(stamped).conversation.events) if stamped else made
+        stamped = self._catalog.fragments(row) if row is not None else []
+        stamped += [
+            Stamped(fragment=item.fragment, sha256=item.body.sha256, hlc=_LATEST_HLC) for item in pending
+        ]
+        fresh = without(made, union(stamped).conversation.events)
+        return fresh if fresh is not None and not self._has(fresh, pending) else None
+
+    def _has(self, made: Made, pending: Iterable[Made]) -> bool:
+        """Tell whether a fragment of the same bytes is there: it says what was corrected since."""
+        return (
+            any(item.body.sha256 == made.body.sha256 for item in pending)
+            or self._catalog.place(made.body.sha256) is not None
+        )
+
+    def _waiting(self, identity: str) -> list[Made]:
+        with self._lock:
+            return list(self._pending.get(identity, {}).values())
 
 
 def without(made: Made, known: Iterable[Event]) -> Made | None:
     """Take known events out of a fragment; None when nothing is left of it."""
-    by_id = {event.id: event for event in known}
+    by_key = {event_key(event): event for event in known}
     fresh = [
         event
         for event in made.fragment.events
-        if (old := by_id.get(event.id)) is None or not says_the_same(old, event)
+        if (old := by_key.get(event_key(event))) is None or not says_the_same(old, event)
     ]
     if not fresh:
         return None

@@ -34,7 +34,7 @@ def rejection(event: Event) -> str | None:
         return f"role {event.role}"
     if event.id is None:
         return REJECTED_WITHOUT_ID
-    text = event.text
-    if len(text) <= _ACKNOWLEDGEMENT_CHARS_MAX and (not text.strip() or _ACKNOWLEDGEMENT.fullmatch(text)):
+    text = event.text.strip()
+    if not text or (len(text) <= _ACKNOWLEDGEMENT_CHARS_MAX and _ACKNOWLEDGEMENT.fullmatch(text)):
         return REJECTED_EMPTY
-    return None if not text.isspace() else REJECTED_EMPTY
+    return None

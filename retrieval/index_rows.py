@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from crdt.events import Event, Fragment
+from crdt.events import Event
 from crdt.ids import content_sha256
-from crdt.union import Position, instant_key
+from crdt.union import Position, event_key, instant_key
 from retrieval.admission import rejection
 
 NEIGHBOUR_CHARS = 200
@@ -55,41 +55,78 @@ class Tally:
         self.rejected.update(other.rejected)
 
 
-def positioned(fragment: Fragment) -> list[tuple[Position, Event]]:
-    """Put the events of one fragment into conversation order."""
-    carried = next((key for event in fragment.events if (key := instant_key(event.timestamp))), "")
-    placed = []
-    for event in fragment.events:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """Events in conversation order with their positions; `carried` is the time at the end of their file."""
+
+    events: list[tuple[Position, Event]]
+    carried: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafts:
+    """What a run of events gives: the admitted as records, of the others the ids that they would have."""
+
+    records: list[Draft]
+    silent: list[bytes]
+
+
+def positioned(events: Iterable[Event], carried: str = "") -> Placed:
+    """Put events of one file into conversation order; `carried` is the time at the end of what precedes.
+
+    The union (`crdt.union.order`) places events of several fragments by the same rule.
+    """
+    in_file = sorted(events, key=_in_file)
+    if not carried:
+        carried = next((key for event in in_file if (key := instant_key(event.timestamp))), "")
+    placed: list[tuple[Position, Event]] = []
+    for event in in_file:
         timestamp = event.timestamp
         if timestamp is not None:
             carried = instant_key(timestamp) or carried
         placed.append(((carried, event.seq, event.id or ""), event))
     placed.sort(key=_position)
-    return placed
+    return Placed(events=placed, carried=carried)
+
+
+def _in_file(event: Event) -> tuple[int, str]:
+    return event.seq, event_key(event)
 
 
 def _position(entry: tuple[Position, Event]) -> Position:
     return entry[0]
 
 
+def record_digest(conversation_id: str, event: Event) -> bytes:
+    """Name the record of an event, whether or not it is admitted."""
+    named = hashlib.sha256((conversation_id + "\0").encode())
+    named.update(event_key(event).encode("utf-8", "surrogatepass"))
+    return named.digest()
+
+
+def silent_key(digest: bytes) -> int:
+    """Shorten the id that a record would have to what the table of silent events keeps."""
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
 def drafts(
     conversation_id: str, served: Iterable[tuple[Event, str]], first_index: int, tally: Tally
-) -> list[Draft]:
+) -> Drafts:
     """Admit events, given in order with the hash of the fragment that serves each."""
-    made: list[Draft] = []
+    made = Drafts(records=[], silent=[])
     prefix = hashlib.sha256((conversation_id + "\0").encode())
     for index, (event, source_sha256) in enumerate(served, first_index):
+        named = prefix.copy()
+        named.update(event_key(event).encode("utf-8", "surrogatepass"))
         reason = rejection(event)
         if reason is not None:
             tally.rejected[reason] += 1
+            made.silent.append(named.digest())
             continue
-        identity = event.id or ""
-        named = prefix.copy()
-        named.update(identity.encode("utf-8", "surrogatepass"))
-        made.append(
+        made.records.append(
             Draft(
                 record_id=named.digest(),
-                event_id=identity,
+                event_id=event.id or "",
                 role=event.role,
                 text=event.text,
                 authored_at=event.timestamp,

@@ -1,8 +1,10 @@
 """The tables of `derived/index.db` and how it is opened.
 
     fragments      where every fragment of the archive lies, by conversation      (the catalog)
-    streams        how far each source file of a conversation is indexed
+    streams        how far each source file of a conversation is indexed, and the time carried to its end
     conversations  one row each, with what appending to it needs
+    buried         tombstones of conversations, with or without a row
+    silent         events without a record, by the first 8 bytes of the id that it would have
     records        one row a message or note chunk, narrow; texts lie beside it
     words          FTS5 over own text and neighbours, without content of its own
     retired        rows that the substring lane must still forget
@@ -22,7 +24,7 @@ from pathlib import Path
 from crdt.errors import IndexUnavailable
 from crdt.sqlite import faults, open_reader, open_writer
 
-VERSION = 1
+VERSION = 2
 NAME = "derived/index.db"
 
 _TABLES = (
@@ -36,9 +38,13 @@ _TABLES = (
     ) STRICT""",
     "CREATE INDEX fragments_by_conversation ON fragments (conversation)",
     """CREATE TABLE streams (
-        conversation INTEGER NOT NULL, path TEXT NOT NULL, last_seq INTEGER NOT NULL,
+        conversation INTEGER NOT NULL, path TEXT NOT NULL, last_seq INTEGER NOT NULL, carried TEXT NOT NULL,
         PRIMARY KEY (conversation, path)
     ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE buried (
+        conversation_id BLOB NOT NULL PRIMARY KEY, hlc INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE TABLE silent (key INTEGER PRIMARY KEY) STRICT",
     """CREATE TABLE conversations (
         id INTEGER PRIMARY KEY, conversation_id BLOB NOT NULL UNIQUE, population INTEGER NOT NULL,
         source TEXT NOT NULL, source_id TEXT NOT NULL, title TEXT NOT NULL, workspace INTEGER, parent_id TEXT,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from crdt.archive import Stored
 from crdt.sqlite import faults, transaction
-from retrieval.index_rows import Draft, near_text
+from retrieval.index_rows import Draft, near_text, silent_key
 from retrieval.index_schema import NAME
 
 POPULATION_CONVERSATION = 0
@@ -44,15 +44,19 @@ _DELETE_RECORD = "DELETE FROM records WHERE id = ?"
 _DELETE_TEXT = "DELETE FROM texts WHERE id = ?"
 _RETIRE = "INSERT INTO retired (record, text) VALUES (?, ?)"
 _TEXT_OF = "SELECT text FROM texts WHERE id = ?"
-_HAS_RECORD = "SELECT 1 FROM records WHERE record_id = ?"
+_ADD_SILENT = "INSERT OR IGNORE INTO silent (key) VALUES (?)"
+_ANY_RETIRED = "SELECT 1 FROM retired WHERE id <= ? AND text <> ''"
+_FORGET_RETIRED = "DELETE FROM retired WHERE id <= ? AND id < (SELECT max(id) FROM retired)"
+_EMPTY_RETIRED = "UPDATE retired SET text = '' WHERE id <= ?"
 _MOVE_RECORD = """
 UPDATE records SET source_sha256 = ?, event_index = ?, before1 = ?, before2 = ?, workspace = ? WHERE id = ?
 """
 _ADD_FRAGMENT = """
 INSERT INTO fragments (sha256, conversation, hlc, redactor, segment, frame_offset, frame_bytes, skip, size)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (sha256) DO UPDATE SET segment = excluded.segment, frame_offset = excluded.frame_offset,
-    frame_bytes = excluded.frame_bytes, skip = excluded.skip, size = excluded.size
+ON CONFLICT (sha256) DO UPDATE SET hlc = min(hlc, excluded.hlc), segment = excluded.segment,
+    frame_offset = excluded.frame_offset, frame_bytes = excluded.frame_bytes, skip = excluded.skip,
+    size = excluded.size
 """
 
 
@@ -130,9 +134,20 @@ class IndexWriter:
             _ADD_FRAGMENT, (_fragment_row(conversation, stored, redactor) for stored, redactor in fragments)
         )
 
-    def has_record(self, record_id: bytes) -> bool:
-        """Tell whether a record is in the index."""
-        return self.connection.execute(_HAS_RECORD, (record_id,)).fetchone() is not None
+    def add_silent(self, digests: Iterable[bytes]) -> None:
+        """Note events that have no record, by the ids that their records would have."""
+        self.connection.executemany(_ADD_SILENT, ((silent_key(digest),) for digest in digests))
+
+    def forget_retired(self, up_to: int) -> None:
+        """Drop the texts of deleted records that the substring lane has forgotten, in a transaction.
+
+        The newest row stays, emptied, so that numbers only rise.
+        """
+        if self.connection.execute(_ANY_RETIRED, (up_to,)).fetchone() is None:
+            return
+        with self.transaction():
+            self.connection.execute(_FORGET_RETIRED, (up_to,))
+            self.connection.execute(_EMPTY_RETIRED, (up_to,))
 
     def text_of(self, row_id: int | None) -> str | None:
         """Read the text of a record by its row."""
