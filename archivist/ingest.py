@@ -121,9 +121,13 @@ class IngestReport:
 
 @dataclass(slots=True)
 class _Staging:
-    """Fragments on their way: whole segments are staged, the rest waits."""
+    """Fragments on their way: whole segments are staged, the rest waits.
+
+    `repeated` are conversations that several lines hold; only their fragments are remembered to the end.
+    """
 
     archive: Archive
+    repeated: set[str]
     segments: list[Segment] = field(default_factory=list)
     made: list[Made] = field(default_factory=list)
     size_bytes: int = 0
@@ -152,9 +156,9 @@ def ingest(state: IngestState, path: Path, *, partial: bool) -> IngestReport:
     found = _fingerprint(path)
     size = archive_file.check(path, manifest, lambda: state.on_progress(0, 0))
     report = IngestReport()
-    staging = _Staging(state.archive)
+    staging = _Staging(state.archive, _repeated(state, path))
     try:
-        _stage(state, _validated(state, path), size, report, staging)
+        _stage(state, _lines(state, path), size, report, staging)
         _refuse_changed(path, found)
         if not partial and manifest.complete:
             report.removed = _absent(state, report)
@@ -193,12 +197,19 @@ def _stage(
         staging.stage()
 
 
-def _validated(state: IngestState, path: Path) -> Iterator[tuple[Line, _Conversation | None]]:
-    """Walk the lines twice: first only to refuse, then to give; None for a line that was taken in before."""
+def _repeated(state: IngestState, path: Path) -> set[str]:
+    """Refuse a file with a line that is no conversation, else name the conversations of several lines."""
+    seen: set[str] = set()
+    repeated: set[str] = set()
     for line in archive_file.lines(path):
         state.on_progress(0, 0)
-        if hashlib.sha256(line.data).digest() not in state.known_lines:
-            _decode(path, line)
+        identity = state.known_lines.get(hashlib.sha256(line.data).digest()) or _decode(path, line).id
+        (repeated if identity in seen else seen).add(identity)
+    return repeated
+
+
+def _lines(state: IngestState, path: Path) -> Iterator[tuple[Line, _Conversation | None]]:
+    """Walk the lines; None for one that was taken in before."""
     for line in archive_file.lines(path):
         is_known = hashlib.sha256(line.data).digest() in state.known_lines
         yield line, None if is_known else _decode(path, line)
@@ -251,7 +262,8 @@ def _take(
     if made is None:
         _unchanged(state.standing.get(conversation.id), conversation.id, report)
         return
-    state.known.add([made])
+    if made.fragment.conversation_id in staging.repeated:
+        state.known.add([made])
     staging.add(made)
 
 
