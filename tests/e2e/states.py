@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from crdt.archive_file import check, lines, read_manifest
+from node import config
+from node.composition import open_local
+from node.config import NodeConfig
+from node.services import search
+from node.services.requests import SearchRequest
 from tests.kit import World
 
 STRAY_PATTERNS = (".tmp-", ".new-", "rebuild-")
@@ -41,14 +47,20 @@ def said(conversations: Sequence[dict[str, object]]) -> list[dict[str, object]]:
 
 
 def answers(world: World, queries: Sequence[str]) -> list[Answer]:
-    """Give ids, order and scores of what each query finds."""
+    """Give ids, order and scores of what each query finds, asked in this process."""
     found = []
-    for query in queries:
-        document = world.run("search", "--all", "--json", "--limit", "30", query).document()
-        hits = document["hits"]
-        assert isinstance(hits, list)
-        found.append([(str(hit["record_id"]), float(hit["score"])) for hit in hits])
+    with closing(open_local(settings(world), writable=False)) as local:
+        for query in queries:
+            request = SearchRequest(query=query, limit=30, everywhere=True, directory=str(world.work))
+            hits = search.handle(local, request, lambda _document: None)["hits"]
+            assert isinstance(hits, list)
+            found.append([(str(hit["record_id"]), float(hit["score"])) for hit in hits])
     return found
+
+
+def settings(world: World) -> NodeConfig:
+    """Give the settings that the command has in this world."""
+    return config.load(environ=world.environment(), directory=world.work)
 
 
 def strays(state: Path) -> list[str]:
