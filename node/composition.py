@@ -133,7 +133,7 @@ class Local:
         from retrieval.substrings import SubstringFollower
 
         self._need_writable()
-        return SubstringFollower(self.substrings_path, self.index_path)
+        return SubstringFollower(self.substrings_path, self.index_path, self.index.forget_retired)
 
     @contextmanager
     def rebuilding(self) -> Iterator[Local]:
