@@ -97,10 +97,9 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureOptions:
-    """`since_ns` leaves out sources that were last modified before; `report` is called between increments."""
+    """`since_ns` leaves out sources that were last modified before; progress is told between increments."""
 
     since_ns: int = 0
-    dry_run: bool = False
     on_progress: Callable[[CaptureReport, int], None] = lambda _report, _total: None
 
 
@@ -110,11 +109,6 @@ def capture(state: CaptureState, roots: Sequence[Roots], options: CaptureOptions
     pending = [item for place in roots for item in _scan(state.cursors, place, options, report)]
     total = sum(item.new_bytes for item in pending)
     known = KnownEvents(state.catalog)
-    if options.dry_run:
-        for item in pending:
-            for increment in _increments(item, report):
-                _count(report, item.source, state.maker.make(item.source, increment), increment)
-        return report
     destination = Destination(
         archive=state.archive,
         follower=state.follower,
@@ -128,6 +122,23 @@ def capture(state: CaptureState, roots: Sequence[Roots], options: CaptureOptions
                 writer.add(made, item.key, item.source.relative_path, increment.cursor)
                 options.on_progress(report, total)
     report.applied = writer.applied
+    return report
+
+
+def survey(
+    cursors: CursorStore, maker: FragmentMaker, roots: Sequence[Roots], options: CaptureOptions
+) -> CaptureReport:
+    """Read every root and count what is new in it; nothing is written.
+
+    The archive is not looked at, so what a resumed session repeats is counted as new.
+    """
+    report = CaptureReport()
+    pending = [item for place in roots for item in _scan(cursors, place, options, report)]
+    total = sum(item.new_bytes for item in pending)
+    for item in pending:
+        for increment in _increments(item, report):
+            _count(report, item.source, maker.make(item.source, increment), increment)
+            options.on_progress(report, total)
     return report
 
 

@@ -31,7 +31,7 @@ def run_here(name: str, arguments: Mapping[str, object], progress: Progress | No
     request = read_request(case, arguments)
     config = load()
     report = progress or _ignore
-    if not case.writes:
+    if not case.needs_to_write(request):
         return _handle(config, case, request, report)
     refuse_doubtful(config.state)
     config.paths.create()
@@ -59,7 +59,7 @@ def read_request(case: UseCase, arguments: Mapping[str, object]) -> Request:
 
 
 def _handle(config: NodeConfig, case: UseCase, request: Request, report: Progress) -> Document:
-    with closing(open_local(config, writable=case.writes)) as local:
+    with closing(open_local(config, writable=case.needs_to_write(request))) as local:
         return case.call(local, request, report)
 
 

@@ -13,13 +13,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archivist.capture import CaptureOptions, CaptureReport, CaptureState, Roots, capture
+from archivist.capture import CaptureOptions, CaptureReport, CaptureState, Roots, capture, survey
 from archivist.fragments import FragmentMaker
 from archivist.providers import PROVIDERS
 from crdt.errors import BadInput
 from node.services.catalog import Document, Progress
 from node.services.refresh import stamp_refresh
 from node.services.requests import CaptureRequest, Request
+from node.services.upkeep import keep_archive
+from node.view import reading
 from retrieval.scope import workspace_of
 
 if TYPE_CHECKING:
@@ -29,31 +31,46 @@ _PROGRESS_INTERVAL_S = 0.2
 
 
 def handle(local: Local, request: Request, progress: Progress) -> Document:
-    """Capture; the document is that of DECISIONS.md 34, and `words_seconds` until all was searchable."""
+    """Capture; the document is that of DECISIONS.md 34, and `words_seconds` until all was searchable.
+
+    A dry run opens nothing for writing.
+    """
     if not isinstance(request, CaptureRequest):
         raise TypeError(request)
     began_s = time.monotonic()
     roots = _roots(request.roots)
-    follower = local.follower
-    follower.catch_up()
-    state = CaptureState(
-        archive=local.archive,
-        follower=follower,
-        catalog=local.catalog(),
-        cursors=local.local_store,
-        maker=FragmentMaker(
-            local.redactor, socket.gethostname(), local.home, lambda path: workspace_of(path, local.home)
-        ),
+    options = CaptureOptions(since_ns=_since_ns(request.since), on_progress=_teller(progress))
+    maker = FragmentMaker(
+        local.redactor, socket.gethostname(), local.home, lambda path: workspace_of(path, local.home)
     )
-    options = CaptureOptions(
-        since_ns=_since_ns(request.since), dry_run=request.dry_run, on_progress=_teller(progress)
-    )
-    report = capture(state, roots, options)
+    if request.dry_run:
+        with reading(local) as view:
+            report = survey(view.local_store, maker, roots, options)
+    else:
+        report = _capture(local, maker, roots, options)
     words_s = time.monotonic() - began_s
     if not request.dry_run:
+        keep_archive(local)
         local.substrings.catch_up(lambda done, total: progress(_step("substrings", done, total, "records")))
         stamp_refresh(local.paths)
     return {**_document(report), "words_seconds": round(words_s, 3)}
+
+
+def _capture(
+    local: Local, maker: FragmentMaker, roots: list[Roots], options: CaptureOptions
+) -> CaptureReport:
+    follower = local.follower
+    follower.catch_up()
+    # What is known is looked up beside the thread that writes, and must not show what is not committed.
+    with local.reader() as reader:
+        state = CaptureState(
+            archive=local.archive,
+            follower=follower,
+            catalog=local.catalog(reader),
+            cursors=local.local_store,
+            maker=maker,
+        )
+        return capture(state, roots, options)
 
 
 def _roots(given: Mapping[str, list[str]]) -> list[Roots]:

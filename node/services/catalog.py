@@ -37,6 +37,10 @@ class UseCase:
         handler: Handler = importlib.import_module(self.module).handle
         return handler
 
+    def needs_to_write(self, request: requests.Request) -> bool:
+        """Tell whether a request changes anything; a dry run doesn't."""
+        return self.writes and not request.is_dry_run
+
     def call(self, local: Local, request: requests.Request, progress: Progress) -> Document:
         """Handle a request; a fault of the system that no handler expected becomes an error of ours."""
         from crdt.sqlite import sqlite_faults

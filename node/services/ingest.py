@@ -14,6 +14,7 @@ from node.local_store import IngestedLine
 from node.services.catalog import Document, Progress
 from node.services.refresh import stamp_refresh
 from node.services.requests import IngestRequest, Request
+from node.services.upkeep import keep_archive
 from retrieval.follow import Applied
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         ),
         redactor.version,
     )
+    keep_archive(local)
     local.substrings.catch_up()
     stamp_refresh(local.paths)
     return _document(report, applied)

@@ -11,6 +11,11 @@ import msgspec
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A request without anything to say."""
 
+    @property
+    def is_dry_run(self) -> bool:
+        """Tell whether it only asks what would be done."""
+        return False
+
 
 class SearchRequest(Request, frozen=True, kw_only=True):
     """`directory` is where the asker stands; `project` names another repository, `everywhere` means none."""
@@ -48,6 +53,11 @@ class CaptureRequest(Request, frozen=True, kw_only=True):
     roots: dict[str, list[str]]
     since: str | None = None
     dry_run: bool = False
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Tell whether it only asks what would be captured."""
+        return self.dry_run
 
 
 class IngestRequest(Request, frozen=True, kw_only=True):
@@ -96,6 +106,11 @@ class RedactRequest(Request, frozen=True, kw_only=True):
     """A dry run unless `apply`."""
 
     apply: bool = False
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Tell whether it only asks what would be redacted."""
+        return not self.apply
 
 
 class RebuildRequest(Request, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from crdt.events import Fragment
 from crdt.segments import Body, SegmentDirectory, fragment_sha256
 from crdt.store import open_store
 from retrieval.follow import Applied, ArchiveFollower
+from retrieval.index_catalog import Catalog
 from retrieval.index_schema import open_index_writer
 from retrieval.index_writer import IndexWriter
 from retrieval.substrings import SubstringFollower
@@ -68,6 +69,11 @@ class Kept:
     def follower(self) -> ArchiveFollower:
         """Make what follows the archive."""
         return ArchiveFollower(self.index, self.archive)
+
+    @property
+    def catalog(self) -> Catalog:
+        """Make what finds a conversation's fragments."""
+        return Catalog(self.index.connection, self.archive)
 
     def follow(self) -> Applied:
         """Bring the index level with the archive."""
