@@ -206,9 +206,30 @@ class Archive:
         return named
 
     def sweep(self) -> int:
-        """Remove stray temporary files and old segments that nothing names."""
+        """Remove stray temporary files, replaced segments, and old ones that nothing names; count them.
+
+        A replaced segment may hold what had to go: it is not kept for a day, as others are.
+        """
+        current = self.current()
+        replaced = self._replaced() - current.keys()
         with faults("canonical/segments"):
-            return self.segments.sweep(set(self.current()))
+            left = [name for name in self.segments.names() if name in replaced]
+            for name in left:
+                self.segments.remove(name)
+            return len(left) + self.segments.sweep(set(current))
+
+    def newest_generation(self) -> int:
+        """Tell the place of the newest manifest that replaced segments, 0 when there is none."""
+        places = (logged.seq for logged in self.log.since(0) if isinstance(logged.manifest, Supersede))
+        return max(places, default=0)
+
+    def _replaced(self) -> set[str]:
+        return {
+            sha256
+            for logged in self.log.since(0)
+            if isinstance(logged.manifest, Supersede)
+            for sha256 in logged.manifest.replaced
+        }
 
 
 def _stored(built: Built, hlcs: dict[str, int], hlc: int) -> tuple[Stored, ...]:

@@ -112,6 +112,8 @@ def open_store(path: Path, *, writable: bool) -> FeedStore:
     try:
         with faults(_NAME):
             migrations.migrate(connection)
+            # What was sealed, and perhaps redacted then, may not stay readable in free pages.
+            connection.execute("PRAGMA secure_delete = ON")
             last = int(connection.execute(_SELECT_LAST_HLC).fetchone()[0])
     except BaseException:
         connection.close()

@@ -1,7 +1,7 @@
 """Make everything derived anew from what is canonical, as a use-case.
 
 The new index is built beside the old one, which goes on answering, and takes its place at the end; a
-crash at any point leaves the one or the other.
+crash at any point leaves the one or the other.  Segments that nothing names any more are swept.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         fresh.substrings.catch_up(_step(progress, "substrings", "records"))
     with local.reader() as reader:
         digest, records = reader.digest(), sum(reader.by_source().values())
+    local.archive.sweep()
     return {
         "schemaVersion": 1,
         "records": records,

@@ -12,11 +12,15 @@ from node.services.requests import RebuildRequest, RedactRequest, Request
 if TYPE_CHECKING:
     from node.composition import Local
 
+_GENERATION = "redacted_generation"
+"""What the index remembers: up to which replacement nothing of the old bytes is in it."""
+
 
 def handle(local: Local, request: Request, progress: Progress) -> Document:
     """Redact again; the document counts fragments, those that changed, and new replacements.
 
-    After an applied change everything derived is made anew, so that no lane keeps what was taken out.
+    After an applied change everything derived is made anew, so that no lane keeps what was taken out.  Until
+    that is done another run does it, also when the one that changed something was killed in between.
     """
     if not isinstance(request, RedactRequest):
         raise TypeError(request)
@@ -28,8 +32,8 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
             {"phase": "redact", "done": done, "total": total, "unit": "segments"}
         ),
     )
-    if request.apply and report.changed:
-        rebuild.handle(local, RebuildRequest(), progress)
+    if request.apply:
+        _take_out_of_all_else(local, progress)
     return {
         "schemaVersion": 1,
         "applied": request.apply,
@@ -40,3 +44,14 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         "redactions": report.redactions,
         "segments": report.segments,
     }
+
+
+def _take_out_of_all_else(local: Local, progress: Progress) -> None:
+    """Erase replaced segments, and make the index anew where it was not since the newest replacement."""
+    local.archive.sweep()
+    newest = local.archive.newest_generation()
+    if newest <= int(local.index.meta(_GENERATION) or 0):
+        return
+    rebuild.handle(local, RebuildRequest(), progress)
+    with local.index.transaction():
+        local.index.set_meta(_GENERATION, newest)

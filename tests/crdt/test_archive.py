@@ -225,3 +225,17 @@ def test_a_crash_between_file_and_log_leaves_an_orphan_and_the_next_try_uses_it(
     archive.append(made, seal=True)
     assert set(archive.current()) == {orphan}
     assert len(replayed(archive)) == 2
+
+
+def test_a_replaced_segment_whose_erasing_was_cut_short_goes_with_the_next_sweep(archive: Archive) -> None:
+    made = bodies(2)
+    appended = archive.append(made, seal=True)
+    (old,) = archive.current()
+    data = archive.segments.path(old).read_bytes()
+    assert archive.newest_generation() == 0
+    hlcs = {stored.sha256: stored.hlc for stored in appended.stored}
+    archive.supersede([old], [(build([*made, *bodies(3)]), hlcs)], "redactor 2")
+    archive.segments.path(old).write_bytes(data)
+    assert archive.newest_generation() == archive.log.head()
+    assert archive.sweep() == 1
+    assert segment_files(archive) == list(archive.current())

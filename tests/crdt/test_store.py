@@ -13,7 +13,8 @@ import pytest
 
 from crdt.clock import HybridClock
 from crdt.errors import Damaged, ReadOnlyState, Unavailable
-from crdt.manifests import Tail, Tombstone
+from crdt.manifests import Segment, Tail, Tombstone
+from crdt.segments import Body
 from crdt.store import FeedStore, open_store
 from tests.crdt.mounts import can_mount, run_on_small_disk, run_read_only, run_with_small_files
 from tests.crdt.samples import bodies
@@ -70,6 +71,10 @@ def tail(number: int) -> Tail:
     return Tail(fragments=[bytes.fromhex(bodies(number)[-1].sha256)])
 
 
+def sha(of: Body) -> bytes:
+    return bytes.fromhex(of.sha256)
+
+
 def pragma(store: FeedStore, name: str) -> object:
     return store._connection.execute(f"PRAGMA {name}").fetchone()[0]
 
@@ -80,6 +85,7 @@ def test_commits_are_durable_and_beside_readers(tmp_path: Path) -> None:
         assert pragma(store, "journal_mode") == "wal"
         assert pragma(store, "busy_timeout") == 5_000
         assert pragma(store, "foreign_keys") == 1
+        assert pragma(store, "secure_delete") == 1
     with closing(open_store(tmp_path / "canonical" / "feeds.db", writable=False)) as reader:
         assert pragma(reader, "journal_mode") == "wal"
 
@@ -99,6 +105,15 @@ def test_what_was_appended_is_there_after_opening_again(tmp_path: Path) -> None:
     with closing(opened(tmp_path)) as store:
         assert list(store.since(0)) == logged
         assert store.tail_body(bytes.fromhex(made.sha256)) == made.data
+
+
+def test_what_was_sealed_is_not_left_in_free_pages(tmp_path: Path) -> None:
+    (made,) = bodies(1, 3_000)
+    with closing(opened(tmp_path)) as store:
+        store.append([tail(1)], [made])
+        store.append([Segment(sha256="5" * 64, size_bytes=1, stored_bytes=1, fragments=[(sha(made), 0)])])
+    data = (tmp_path / "canonical" / "feeds.db").read_bytes()
+    assert made.data[-200:] not in data
 
 
 def test_clocks_go_on_from_the_stored_one_though_the_wall_was_set_back(tmp_path: Path) -> None:

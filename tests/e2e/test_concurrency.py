@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.states import standing, strays
 from tests.e2e.transcripts import Talk, files_of, queries, write, write_notes
 from tests.kit import World, wait_until
@@ -14,6 +16,11 @@ from tests.kit import World, wait_until
 WRITERS = READERS = 10
 NOTES = 6
 UNEXPECTED = ("locked", "busy", "Traceback", "unexpected", "no such table", "malformed")
+
+
+@pytest.fixture
+def world(quick_path: Path) -> World:
+    return World(quick_path)
 
 
 def started(world: World, *words: str) -> subprocess.Popen[str]:

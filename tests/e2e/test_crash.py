@@ -96,14 +96,14 @@ def test_there_are_fifty_rounds() -> None:
 
 
 def test_a_killed_capture_loses_nothing_and_takes_nothing_twice(
-    tmp_path: Path, choose: random.Random
+    quick_path: Path, choose: random.Random
 ) -> None:
-    calm = new_world(tmp_path, "calm")
+    calm = new_world(quick_path, "calm")
     write(files_of(TALKS, calm.home))
     undisturbed = calm.run("capture").ok()
     expected, conversations = standing(calm), said(exported(calm))
     for number in range(CAPTURE_SERIES):
-        world = new_world(tmp_path, f"killed-{number}")
+        world = new_world(quick_path, f"killed-{number}")
         files = files_of(TALKS, world.home)
         write({path: data[: choose.randint(0, len(data))] for path, data in files.items()})
 
@@ -117,9 +117,9 @@ def test_a_killed_capture_loses_nothing_and_takes_nothing_twice(
 
 
 def test_a_killed_capture_of_several_batches_goes_on_where_it_was(
-    tmp_path: Path, choose: random.Random
+    quick_path: Path, choose: random.Random
 ) -> None:
-    calm, world = new_world(tmp_path, "calm"), new_world(tmp_path, "killed")
+    calm, world = new_world(quick_path, "calm"), new_world(quick_path, "killed")
     for each in (calm, world):
         write(files_of(MANY, each.home))
     undisturbed = calm.run("capture").ok()
@@ -129,20 +129,20 @@ def test_a_killed_capture_of_several_batches_goes_on_where_it_was(
     assert standing(world) == standing(calm)
 
 
-def test_a_killed_ingest_took_all_of_the_file_or_nothing(tmp_path: Path, choose: random.Random) -> None:
-    origin = new_world(tmp_path, "origin")
+def test_a_killed_ingest_took_all_of_the_file_or_nothing(quick_path: Path, choose: random.Random) -> None:
+    origin = new_world(quick_path, "origin")
     write(files_of(TALKS, origin.home))
     origin.run("capture").ok()
     conversations = said(exported(origin, "archive.jsonl"))
     archive = str(origin.base / "archive.jsonl")
-    calm = new_world(tmp_path, "calm")
+    calm = new_world(quick_path, "calm")
     undisturbed = calm.run("ingest", archive).ok()
     expected = standing(calm)
     assert expected == standing(origin)
-    nothing = new_world(tmp_path, "empty")
+    nothing = new_world(quick_path, "empty")
     empty = standing(nothing)
     for number in range(INGEST_SERIES):
-        world = new_world(tmp_path, f"killed-{number}")
+        world = new_world(quick_path, f"killed-{number}")
         series = Series(world, ("ingest", archive), undisturbed.seconds, choose, when_whole=begin_anew(world))
         series.run(INGEST_ROUNDS)
         world.run("prepare-context").ok()
@@ -153,9 +153,9 @@ def test_a_killed_ingest_took_all_of_the_file_or_nothing(tmp_path: Path, choose:
 
 
 def test_a_killed_rebuild_leaves_an_index_that_answers_and_the_next_one_completes(
-    tmp_path: Path, choose: random.Random
+    quick_path: Path, choose: random.Random
 ) -> None:
-    world = new_world(tmp_path, "world")
+    world = new_world(quick_path, "world")
     write(files_of(TALKS, world.home))
     write_notes(world.work / "notes", 60)
     world.run("capture").ok()

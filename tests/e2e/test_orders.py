@@ -92,10 +92,10 @@ RESUMED = {name for talk in TALKS[24:] for name in (talk.session, talk.identity(
 
 
 @pytest.mark.parametrize("feed", [by_file, growing, by_agent, rewritten], ids=lambda feed: str(feed.__name__))
-def test_the_order_of_capture_does_not_show(at_once: World, tmp_path: Path, feed: Feed) -> None:
+def test_the_order_of_capture_does_not_show(at_once: World, quick_path: Path, feed: Feed) -> None:
     seed = random.SystemRandom().getrandbits(32)
     print(f"seed {seed}")
-    world = new_world(tmp_path, "world")
+    world = new_world(quick_path, "world")
     feed(world, files_of(TALKS, world.home), random.Random(seed))  # noqa: S311
     assert standing(world) == standing(at_once)
     assert said(exported(world)) == said(exported(at_once))
@@ -110,10 +110,10 @@ def test_capturing_again_changes_nothing(at_once: World) -> None:
     assert exported(at_once) == archive
 
 
-def test_what_was_exported_and_ingested_is_what_was_captured(at_once: World, tmp_path: Path) -> None:
+def test_what_was_exported_and_ingested_is_what_was_captured(at_once: World, quick_path: Path) -> None:
     archive = at_once.base / "archive.jsonl"
     conversations = said(exported(at_once, archive.name))
-    world = new_world(tmp_path, "world")
+    world = new_world(quick_path, "world")
     world.run("ingest", str(archive)).ok()
     assert standing(world) == standing(at_once)
     assert said(exported(world)) == conversations
@@ -125,8 +125,8 @@ def test_what_was_exported_and_ingested_is_what_was_captured(at_once: World, tmp
     assert standing(world) == standing(at_once)
 
 
-def test_an_index_that_is_lost_is_made_anew_with_the_same_answers(tmp_path: Path) -> None:
-    world = new_world(tmp_path, "world")
+def test_an_index_that_is_lost_is_made_anew_with_the_same_answers(quick_path: Path) -> None:
+    world = new_world(quick_path, "world")
     files = files_of(TALKS, world.home)
     write_notes(world.work / "notes", 30)
     growing(world, files, random.Random(5))  # noqa: S311
@@ -144,13 +144,13 @@ def test_an_index_that_is_lost_is_made_anew_with_the_same_answers(tmp_path: Path
     assert strays(world.state) == []
 
 
-def test_what_a_full_ingest_removed_stays_away_when_everything_is_made_anew(tmp_path: Path) -> None:
-    world, other = new_world(tmp_path, "world"), new_world(tmp_path, "other")
+def test_what_a_full_ingest_removed_stays_away_when_everything_is_made_anew(quick_path: Path) -> None:
+    world, other = new_world(quick_path, "world"), new_world(quick_path, "other")
     write(files_of(TALKS[:6], other.home))
     other.run("capture").ok()
     exported(other, "first.jsonl")
     world.run("ingest", str(other.base / "first.jsonl")).ok()
-    smaller = new_world(tmp_path, "smaller")
+    smaller = new_world(quick_path, "smaller")
     write(files_of(TALKS[:4], smaller.home))
     smaller.run("capture").ok()
     exported(smaller, "second.jsonl")
@@ -167,7 +167,7 @@ def test_what_a_full_ingest_removed_stays_away_when_everything_is_made_anew(tmp_
     assert standing(world) == standing(other)
 
 
-def test_two_machines_that_know_a_part_each_end_with_the_same_bytes(tmp_path: Path) -> None:
+def test_two_machines_that_know_a_part_each_end_with_the_same_bytes(quick_path: Path) -> None:
     """Three events here and five there, of one conversation; segments and clocks are exchanged."""
     moment = "2026-01-05T09:00:0{}.000Z"
     said_here = fragment(
@@ -180,7 +180,7 @@ def test_two_machines_that_know_a_part_each_end_with_the_same_bytes(tmp_path: Pa
     )
     files = []
     for name, own, foreign in (("here", said_here, said_there), ("there", said_there, said_here)):
-        world = new_world(tmp_path, name)
+        world = new_world(quick_path, name)
         with closing(open_local(settings(world), writable=True)) as local:
             local.archive.append([body(own)], seal=False)
             receive(local, foreign_segment(local, foreign, 77 << 16 if foreign is said_there else 66 << 16))
