@@ -28,7 +28,7 @@ from crdt.events import Event, Fragment, Kind, Origin, Role
 from crdt.ids import conversation_id, event_id
 from crdt.manifests import Segment, Tombstone
 from crdt.segments import SEGMENT_BYTES_MAX, SEGMENT_FRAGMENTS_MAX
-from crdt.union import title_of
+from crdt.union import instant_key, is_prompt, title_of
 
 _KINDS = frozenset(Kind)
 _ROLES = frozenset(Role)
@@ -124,10 +124,12 @@ class _Staging:
     """Fragments on their way: whole segments are staged, the rest waits.
 
     `repeated` are conversations that several lines hold; only their fragments are remembered to the end.
+    `schema_version` is that of conversations that don't say theirs.
     """
 
     archive: Archive
     repeated: set[str]
+    schema_version: int
     segments: list[Segment] = field(default_factory=list)
     made: list[Made] = field(default_factory=list)
     size_bytes: int = 0
@@ -156,7 +158,7 @@ def ingest(state: IngestState, path: Path, *, partial: bool) -> IngestReport:
     found = _fingerprint(path)
     size = archive_file.check(path, manifest, lambda: state.on_progress(0, 0))
     report = IngestReport()
-    staging = _Staging(state.archive, _repeated(state, path))
+    staging = _Staging(state.archive, _repeated(state, path), manifest.schema_version)
     try:
         _stage(state, _lines(state, path), size, report, staging)
         _refuse_changed(path, found)
@@ -258,6 +260,8 @@ def _take(
             return
         conversation = _decoded(line.data)
     report.lines.append(Seen(sha256=sha256, conversation_id=conversation.id, source=conversation.source))
+    if conversation.schema_version is None:
+        conversation.schema_version = staging.schema_version
     made = state.known.new_part(_fragment(state.redactor, conversation))
     if made is None:
         _unchanged(state.standing.get(conversation.id), conversation.id, report)
@@ -302,7 +306,7 @@ def _fragment(redactor: Redacts, given: _Conversation) -> Made:
                 role=event.role,
                 text=text,
                 seq=seq,
-                timestamp=event.timestamp,
+                timestamp=_instant(redactor, event.timestamp),
                 parent=_qualified(given, event.parent),
             )
         )
@@ -315,12 +319,12 @@ def _fragment(redactor: Redacts, given: _Conversation) -> Made:
             origin=Origin.INGEST,
             hosts=tuple(sorted(set(given.hosts))),
             relative_path=redactor.redact(given.provenance.relative_path or given.source_id)[0],
-            title=_own_title(redactor, given.title, events),
+            title=_own_title(redactor, given, events),
             workspace=redactor.redact(workspace)[0] if workspace else None,
             parent_id=given.parent_id,
             automation=given.automation,
-            started_at=given.started_at,
-            updated_at=given.updated_at,
+            started_at=_instant(redactor, given.started_at),
+            updated_at=_instant(redactor, given.updated_at),
             redactor_version=redactor.version,
             redactions=redactions,
             declared_redactions=given.provenance.redactions or 0,
@@ -331,15 +335,22 @@ def _fragment(redactor: Redacts, given: _Conversation) -> Made:
 
 def _qualified(given: _Conversation, identity: str | None) -> str | None:
     """Bring an event id of version 1, which names no conversation, to the form of version 2."""
-    if identity is None or given.schema_version != 1:
+    if not identity:
+        return None
+    if given.schema_version != 1:
         return identity
     return event_id(given.id, identity)
 
 
-def _own_title(redactor: Redacts, title: str | None, events: list[Event]) -> str | None:
-    """Keep a title only where it says more than the first prompt would."""
-    if not title:
+def _instant(redactor: Redacts, timestamp: str | None) -> str | None:
+    """Keep an instant as it is written; what is none may be any text."""
+    return redactor.redact(timestamp)[0] if timestamp and instant_key(timestamp) is None else timestamp
+
+
+def _own_title(redactor: Redacts, given: _Conversation, events: list[Event]) -> str | None:
+    """Keep a title only where it says more than what a conversation without one is called."""
+    if not given.title:
         return None
-    redacted = redactor.redact(title)[0]
-    prompts = (e.text for e in events if e.kind == Kind.MESSAGE and e.role == Role.USER and e.text.strip())
-    return None if redacted == title_of(next(prompts, "")) else redacted
+    title = redactor.redact(given.title)[0]
+    prompt = next((event.text for event in events if is_prompt(event)), "")
+    return None if title in (title_of(prompt), given.source_id) else title

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import msgspec
 
 from archivist.fragments import Made, seal
-from crdt.events import Event, Fragment
+from crdt.events import Conversation, Event, Fragment
 from crdt.union import Stamped, event_key, says_the_same, union
 from retrieval.index_catalog import Catalog
 
@@ -50,7 +50,8 @@ class KnownEvents:
     def new_part(self, made: Made) -> Made | None:
         """Leave out events that are known to say the same; None when nothing is left.
 
-        The archive is only read where an event is known, whatever it says.
+        What is left may be no event at all, but a title that changed, say.  The archive is only read where an
+        event is known, whatever it says.
         """
         identity, events = made.fragment.conversation_id, made.fragment.events
         # The catalog is asked second: what leaves the pending ones meanwhile is in it then.
@@ -65,7 +66,8 @@ class KnownEvents:
         stamped += [
             Stamped(fragment=item.fragment, sha256=item.body.sha256, hlc=_LATEST_HLC) for item in pending
         ]
-        fresh = without(made, union(stamped).conversation.events)
+        known = union(stamped).conversation
+        fresh = without(made, known.events) or head_of(made, known)
         return fresh if fresh is not None and not self._has(fresh, pending) else None
 
     def _has(self, made: Made, pending: Iterable[Made]) -> bool:
@@ -93,6 +95,18 @@ def without(made: Made, known: Iterable[Event]) -> Made | None:
     if len(fresh) == len(made.fragment.events):
         return made
     return seal(_with_events(made.fragment, fresh))
+
+
+def head_of(made: Made, known: Conversation) -> Made | None:
+    """Make a fragment without events of what is new about a conversation itself; None where nothing is."""
+    given = made.fragment
+    is_news = (
+        (given.title or known.title) != known.title
+        or (given.workspace is not None and known.workspace is None)
+        or (given.parent_id is not None and known.parent_id is None)
+        or given.automation > known.automation
+    )
+    return seal(_with_events(given, [])) if is_news else None
 
 
 def _with_events(fragment: Fragment, events: list[Event]) -> Fragment:
