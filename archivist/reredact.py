@@ -19,6 +19,9 @@ from crdt.events import Event, Fragment
 from crdt.manifests import Logged, Segment
 from crdt.segments import SEGMENT_BYTES_MAX, Body, Built, build
 
+REASON = "redactor"
+"""First word of the reason of a generation that this made."""
+
 
 @dataclass(slots=True)
 class RedactReport:
@@ -65,7 +68,7 @@ def reredact(
             replaced.append(logged.manifest.sha256)
             generations += _built(generation)
     if generations:
-        archive.supersede(replaced, generations, f"redactor {redactor.version}")
+        archive.supersede(replaced, generations, f"{REASON} {redactor.version}")
     return report
 
 

@@ -218,10 +218,13 @@ class Archive:
                 self.segments.remove(name)
             return len(left) + self.segments.sweep(set(current))
 
-    def newest_generation(self) -> int:
-        """Tell the place of the newest manifest that replaced segments, 0 when there is none."""
-        places = (logged.seq for logged in self.log.since(0) if isinstance(logged.manifest, Supersede))
-        return max(places, default=0)
+    def newest_generation(self, reason: str) -> int:
+        """Tell the place of the newest manifest that replaced segments for such a reason, 0 for none."""
+        newest = 0
+        for logged in self.log.since(0):
+            if isinstance(logged.manifest, Supersede) and logged.manifest.reason.startswith(reason):
+                newest = logged.seq
+        return newest
 
     def _replaced(self) -> set[str]:
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from archivist.reredact import reredact
+from archivist.reredact import REASON, reredact
 from node.services import rebuild
 from node.services.catalog import Document, Progress
 from node.services.requests import RebuildRequest, RedactRequest, Request
@@ -49,7 +49,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
 def _take_out_of_all_else(local: Local, progress: Progress) -> None:
     """Erase replaced segments, and make the index anew where it was not since the newest replacement."""
     local.archive.sweep()
-    newest = local.archive.newest_generation()
+    newest = local.archive.newest_generation(REASON)
     if newest <= int(local.index.meta(_GENERATION) or 0):
         return
     rebuild.handle(local, RebuildRequest(), progress)

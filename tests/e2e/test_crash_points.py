@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from archivist.sealing import QUIET_MS, SMALL_MAX
 from crdt.archive_file import lines, write
 from crdt.canonical import encode_canonical
+from crdt.clock import HybridClock, wall_ms
 from node.composition import Local, open_local
 from node.services import export
 from node.services.catalog import USE_CASES
@@ -48,6 +50,8 @@ class Case:
     prepare: Prepare
     request: Callable[[World], Request]
     check: Callable[[World], None] = lambda _world: None
+    check_undisturbed: Callable[[World], None] = lambda _world: None
+    """What a run does when it comes to its end, and otherwise one that comes later."""
 
 
 def run(world: World, name: str, request: Request) -> None:
@@ -103,6 +107,16 @@ def grown(world: World) -> None:
     write_files(files)
 
 
+def scattered(world: World) -> None:
+    """Leave a fragment that waited long enough, and so many small segments that they are merged then."""
+    with closing(open_local(settings(world), writable=True)) as local:
+        local.archive.log._clock = HybridClock(0, lambda: wall_ms() - 2 * QUIET_MS)  # type: ignore[attr-defined]
+        for number in range(SMALL_MAX + 1):
+            made = [body(fragment(event(f"{number}", number)))]
+            local.archive.append(made, seal=number < SMALL_MAX)
+        local.follower.catch_up()
+
+
 def ingested(world: World) -> None:
     """Take an archive file in and write one that lacks a conversation, corrects one and has a new one."""
     write(world.base / "archive.jsonl", [conversation(name, name) for name in ("one", "two", "three")])
@@ -149,6 +163,13 @@ def noted(world: World) -> None:
     write_notes(world.work / "notes", 4)
 
 
+def segments_are_merged(world: World) -> None:
+    """See that the small segments are one, and that the files of the old ones went."""
+    with closing(open_local(settings(world), writable=False)) as local:
+        assert list(local.archive.segments.names()) == sorted(local.archive.current())
+        assert len(local.archive.current()) == 1
+
+
 def secret_is_gone(world: World) -> None:
     """Look for the secret in every file, and in what archived files decompress to."""
     with closing(open_local(settings(world), writable=False)) as local:
@@ -161,10 +182,11 @@ def secret_is_gone(world: World) -> None:
 CASES = (
     Case("capture", transcripts, capture_request),
     Case("capture", grown, capture_request),
+    Case("capture", scattered, capture_request, check_undisturbed=segments_are_merged),
     Case("ingest", ingested, ingest_request),
     Case("ingest-notes", noted, notes_request),
     Case("rebuild", captured, lambda _world: RebuildRequest()),
-    Case("redact", leaked, lambda _world: RedactRequest(apply=True), secret_is_gone),
+    Case("redact", leaked, lambda _world: RedactRequest(apply=True), check=secret_is_gone),
 )
 
 
@@ -178,6 +200,7 @@ def test_death_at_any_step_is_mended_by_the_next_run(quick_path: Path, case: Cas
     run(world, case.name, request)
     expected = look(world) if case.name != "ingest-notes" else status_of(world)
     case.check(world)
+    case.check_undisturbed(world)
     deaths = 0
     for step in range(1, STEPS_MAX):
         shutil.rmtree(world.state)
