@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from crdt.errors import IndexUnavailable, ReadOnlyState
+from crdt.errors import Damaged, IndexUnavailable, ReadOnlyState
 from node import config
 from retrieval.scope import Aliases
 
@@ -37,6 +37,7 @@ class Local:
     def __init__(self, settings: NodeConfig, *, writable: bool, served_by: str) -> None:
         self.config = settings
         self.writable = writable
+        self._index_inode = 0
         self.served_by = served_by
         """`node` or `in_process`, as answers say it."""
 
@@ -112,7 +113,44 @@ class Local:
         from retrieval.index_writer import IndexWriter
 
         self._need_writable()
-        return IndexWriter(open_index_writer(self.index_path))
+        writer = IndexWriter(open_index_writer(self.index_path))
+        self._index_inode = self.index_path.stat().st_ino
+        return writer
+
+    def reopen_index(self) -> None:
+        """Open the index where it is not; one that can't be opened, or was taken away, is made anew."""
+        if "index" in self.__dict__ and not self._is_in_place():
+            self.close_index()
+        try:
+            self.index.meta("generation")
+        except Damaged:
+            self.discard_index()
+
+    def close_index(self) -> None:
+        """Close the index's writer; the next use opens it again."""
+        if "index" in self.__dict__:
+            self.index.connection.close()
+            del self.__dict__["index"]
+
+    def discard_index(self) -> None:
+        """Remove the index, which can be made again; the next use makes an empty one."""
+        from retrieval.index_schema import discard_database
+
+        self.close_index()
+        discard_database(self.index_path)
+
+    def set_index_aside(self) -> None:
+        """Put an index that follows another archive beside the place of ours, in case it is wanted."""
+        from retrieval.index_schema import replace_database
+
+        self.close_index()
+        replace_database(self.index_path, self.index_path.with_name(f"set-aside-{self.index_path.name}"))
+
+    def _is_in_place(self) -> bool:
+        try:
+            return self.index_path.stat().st_ino == self._index_inode
+        except FileNotFoundError:
+            return False
 
     def catalog(self, reader: IndexReader | None = None) -> Catalog:
         """Make what finds a conversation's fragments, over a reader's connection or the writer's."""
@@ -152,16 +190,13 @@ class Local:
             yield fresh
         finally:
             fresh.index.connection.close()
-        if "index" in self.__dict__:
-            self.index.connection.close()
-            del self.__dict__["index"]
+        self.close_index()
         for fresh_path, path in pairs:
             replace_database(fresh_path, path)
 
     def close(self) -> None:
         """Close what was opened."""
-        if "index" in self.__dict__:
-            self.index.connection.close()
+        self.close_index()
         if "local_store" in self.__dict__:
             self.local_store.close()
         if "archive" in self.__dict__:

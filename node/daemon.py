@@ -162,12 +162,10 @@ class _Node:
 
 def catch_up(local: Local, progress: Progress) -> None:
     """Bring the index level with the archive and the substring lane with the index, in the writing thread."""
+    from node.services.level import bring_level, step
 
-    def step(phase: str, unit: str) -> Callable[[int, int], None]:
-        return lambda done, total: progress({"phase": phase, "done": done, "total": total, "unit": unit})
-
-    local.follower.catch_up(step("index", "manifests"))
-    local.substrings.catch_up(step("substrings", "records"))
+    bring_level(local, progress)
+    local.substrings.catch_up(step(progress, "substrings", "records"))
 
 
 def open_socket(paths: StatePaths) -> socket.socket:

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from archivist.providers.base import Cursor
+from crdt.manifests import ManifestLog
 from crdt.sqlite import faults, open_reader, open_writer, transaction
 
 _NAME = "local/local.db"
@@ -30,11 +31,15 @@ _TABLES = (
         sha256 BLOB NOT NULL PRIMARY KEY, conversation_id TEXT NOT NULL, source TEXT NOT NULL,
         redactor INTEGER NOT NULL
     ) STRICT""",
+    "CREATE TABLE IF NOT EXISTS mark (seq INTEGER NOT NULL, hlc INTEGER NOT NULL) STRICT",
     """CREATE TABLE IF NOT EXISTS note_roots (
         path TEXT NOT NULL PRIMARY KEY, provider TEXT NOT NULL, exclude TEXT NOT NULL,
         third_party INTEGER NOT NULL
     ) STRICT""",
 )
+_MARK = "SELECT seq, hlc FROM mark"
+_CLEAR_MARK = "DELETE FROM mark"
+_SET_MARK = "INSERT INTO mark (seq, hlc) VALUES (?, ?)"
 _CURSORS = "SELECT path, cursor FROM cursors WHERE provider = ? AND root = ?"
 _SET_CURSOR = """
 INSERT INTO cursors (provider, root, path, cursor) VALUES (?, ?, ?, ?)
@@ -106,6 +111,24 @@ class LocalStore:
         rows = [(line.sha256, line.conversation_id, line.source, redactor) for line in lines]
         with faults(_NAME), transaction(self._connection):
             self._connection.executemany(_ADD_INGESTED, rows)
+
+    def fits(self, log: ManifestLog) -> bool:
+        """Tell whether the log still has the manifest that was newest when something was last read."""
+        with faults(_NAME):
+            mark = self._connection.execute(_MARK).fetchone()
+        if mark is None or mark[0] == 0:
+            return True
+        logged = next(log.since(mark[0] - 1), None)
+        return logged is not None and (logged.seq, logged.hlc) == mark
+
+    def set_mark(self, log: ManifestLog) -> None:
+        """Note the newest manifest of the log under which things are read."""
+        head = log.head()
+        newest = next(log.since(head - 1), None) if head else None
+        with faults(_NAME), transaction(self._connection):
+            self._connection.execute(_CLEAR_MARK)
+            if newest is not None:
+                self._connection.execute(_SET_MARK, (newest.seq, newest.hlc))
 
     def forget_reading(self) -> None:
         """Forget what was read, so that everything is read again and compared."""

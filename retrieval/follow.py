@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from crdt.archive import Archive, Stored, decode_fragment
+from crdt.errors import Damaged
 from crdt.events import Fragment, Origin
 from crdt.manifests import Logged, Segment, Tombstone
 from crdt.union import Stamped, instant_key
@@ -23,17 +24,19 @@ from retrieval.index_writer import POPULATION_CONVERSATION, Home, IndexWriter
 from retrieval.whole import prompt_of, stream_of, whole_of
 
 _WATERMARK = "archive_seq"
+_WATERMARK_HLC = "archive_hlc"
 
 Items = Sequence[tuple[Stored, Fragment]]
 
 
 @dataclass(slots=True)
 class Applied:
-    """What a run of the follower did."""
+    """What a run of the follower did; `damaged` counts manifests whose bytes could not be read."""
 
     written: int = 0
     conversations: set[int] = field(default_factory=set)
     tally: Tally = field(default_factory=Tally)
+    damaged: int = 0
 
 
 class ArchiveFollower:
@@ -49,6 +52,14 @@ class ArchiveFollower:
         """Tell the last manifest that the index has applied."""
         return int(self._index.meta(_WATERMARK) or 0)
 
+    def follows_this_log(self) -> bool:
+        """Tell whether the manifest at the watermark is the one that the index applied."""
+        seq = self.watermark()
+        if seq == 0:
+            return True
+        logged = next(self._archive.log.since(seq - 1), None)
+        return logged is not None and (logged.seq, logged.hlc) == (seq, self._index.meta(_WATERMARK_HLC))
+
     def catch_up(self, progress: Callable[[int, int], None] | None = None) -> Applied:
         """Apply every manifest after the watermark; `progress` gets (applied, total) manifests."""
         done = Applied()
@@ -60,7 +71,7 @@ class ArchiveFollower:
             for row in sorted(relocate(self._index.connection, self._archive, current)):
                 self._make_again(self._rows.identity(row), done)
         for logged in list(self._archive.log.since(start)):
-            self.apply(logged, self._load(logged, current), done)
+            self.apply(logged, self._load(logged, current, done), done)
             if progress:
                 progress(logged.seq - start, head - start)
         return done
@@ -73,12 +84,17 @@ class ArchiveFollower:
                 for identity in sorted(self._bury(logged.manifest, logged.hlc)):
                     self._make_again(identity, done)
             self._index.set_meta(_WATERMARK, logged.seq)
+            self._index.set_meta(_WATERMARK_HLC, logged.hlc)
 
-    def _load(self, logged: Logged, current: Mapping[str, Segment]) -> Items:
-        """Read what a manifest brought; nothing of a segment that was replaced since."""
+    def _load(self, logged: Logged, current: Mapping[str, Segment], done: Applied) -> Items:
+        """Read what a manifest brought; nothing of a segment that was replaced since, or is damaged."""
         if isinstance(logged.manifest, Segment) and logged.manifest.sha256 not in current:
             return []
-        return [(stored, decode_fragment(data)) for stored, data in self._archive.load(logged)]
+        try:
+            return [(stored, decode_fragment(data)) for stored, data in self._archive.load(logged)]
+        except Damaged:
+            done.damaged += 1
+            return []
 
     def _bring(self, items: Items, done: Applied) -> None:
         grouped: dict[str, list[tuple[Stored, Fragment]]] = {}

@@ -109,6 +109,13 @@ class IndexWriter:
                 self._workspaces.clear()
                 raise
 
+    def is_whole(self) -> bool:
+        """Ask SQLite whether every page of the index can be read."""
+        try:
+            return bool(self.connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+        except sqlite3.DatabaseError:
+            return False
+
     def meta(self, key: str) -> int | str | None:
         """Read one of the index's own values."""
         row = self.connection.execute(_GET_META, (key,)).fetchone()

@@ -14,12 +14,15 @@ from cli.client import call, state_paths
 from cli.command import declare
 from cli.commands.capture import print_summary
 from cli.searching import describe
+from crdt.errors import BadInput
 from node.paths import ensure_private
 
 if TYPE_CHECKING:
     from archivist.sample import SampleSearch, SampleSearches
 
 HITS = 3
+SAMPLE_CONVERSATIONS = 12
+"""What a sample makes; a second run over nothing else is fine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,7 @@ class Options:
 @declare("demo", Options, examples=("atrium demo", "atrium search --all idempotency"))
 def command(options: Options) -> int:  # noqa: ARG001 - all commands have the same form
     """Import a small made-up sample of two agents' conversations, and run three searches over it."""
+    _refuse_beside_real_data()
     with _sample() as sample:
         output.line(f"a sample of {output.plural(sample.conversations, 'made-up conversation')}:")
         with progress.shown() as report:
@@ -40,6 +44,17 @@ def command(options: Options) -> int:  # noqa: ARG001 - all commands have the sa
     output.line()
     output.line("now yours: atrium search --all WORDS")
     return exits.DONE
+
+
+def _refuse_beside_real_data() -> None:
+    """Refuse to mix invented conversations into an archive that has others."""
+    document = call("status", {})
+    archived = output.number_of(output.part_of(document, "archive"), "conversations")
+    if archived and archived != SAMPLE_CONVERSATIONS:
+        raise BadInput(
+            "there are conversations of your own in this archive, and the sample would stay in it",
+            hint="give the sample a place of its own: `ATRIUM_STATE=/tmp/atrium-demo atrium demo`",
+        )
 
 
 @contextmanager

@@ -17,16 +17,22 @@ class Options:
 
     file: str
     everything: bool
+    partial: bool
     as_json: bool
 
 
 @declare("export", Options, examples=("atrium export archive.jsonl", "atrium export everything.jsonl --all"))
 @click.argument("file", metavar="FILE")
 @click.option("--all", "everything", is_flag=True, help="Also conversations that a later ingest removed.")
+@click.option("--partial", is_flag=True, help="Write what can be read where something is damaged.")
 @json_option
 def command(options: Options) -> int:
     """Write every archived conversation to one file that `atrium ingest` reads, with its manifest."""
-    request = {"path": arguments.absolute(options.file), "everything": options.everything}
+    request = {
+        "path": arguments.absolute(options.file),
+        "everything": options.everything,
+        "partial": options.partial,
+    }
     with progress.shown() as report:
         document = call("export", request, report)
     if options.as_json:

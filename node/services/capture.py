@@ -18,6 +18,7 @@ from archivist.fragments import FragmentMaker
 from archivist.providers import PROVIDERS
 from crdt.errors import BadInput
 from node.services.catalog import Document, Progress
+from node.services.level import bring_level
 from node.services.refresh import stamp_refresh
 from node.services.requests import CaptureRequest, Request
 from node.services.upkeep import keep_archive
@@ -47,7 +48,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         with reading(local) as view:
             report = survey(view.local_store, maker, roots, options)
     else:
-        report = _capture(local, maker, roots, options)
+        report = _capture(local, maker, (roots, options), progress)
     words_s = time.monotonic() - began_s
     if not request.dry_run:
         keep_archive(local)
@@ -57,20 +58,21 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
 
 
 def _capture(
-    local: Local, maker: FragmentMaker, roots: list[Roots], options: CaptureOptions
+    local: Local, maker: FragmentMaker, what: tuple[list[Roots], CaptureOptions], progress: Progress
 ) -> CaptureReport:
-    follower = local.follower
-    follower.catch_up()
+    bring_level(local, progress)
     # What is known is looked up beside the thread that writes, and must not show what is not committed.
     with local.reader() as reader:
         state = CaptureState(
             archive=local.archive,
-            follower=follower,
+            follower=local.follower,
             catalog=local.catalog(reader),
             cursors=local.local_store,
             maker=maker,
         )
-        return capture(state, roots, options)
+        report = capture(state, *what)
+    local.local_store.set_mark(local.archive.log)
+    return report
 
 
 def _roots(given: Mapping[str, list[str]]) -> list[Roots]:

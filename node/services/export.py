@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from retrieval.index_reader import IndexReader
 
 _PROGRESS_CONVERSATIONS = 50
+_PARTIAL = "run `atrium doctor --deep`; `atrium export FILE --partial` writes what can be read"
 
 
 def handle(local: Local, request: Request, progress: Progress) -> Document:
     """Export; `{schemaVersion, output, records, contentSha256}`, and `skipped` where some are left out.
 
-    Conversations that can't be read are, and the file says then that it is not complete.
+    A conversation that can't be read is an error, and no file is touched then; with `partial` it is left out,
+    and the file says that it is not complete.
     """
     if not isinstance(request, ExportRequest):
         raise TypeError(request)
@@ -53,7 +55,9 @@ def _conversations(
             progress({"phase": "export", "done": number, "total": len(listed), "unit": "conversations"})
         try:
             merged = union(catalog.fragments(row)).conversation
-        except Damaged:
+        except Damaged as error:
+            if not request.partial:
+                raise Damaged(f"a conversation can't be read: {error.detail}", hint=_PARTIAL) from error
             yield None
             continue
         yield encode_canonical(_numbered(merged))

@@ -12,6 +12,7 @@ from archivist.known import KnownEvents
 from crdt.errors import BadInput
 from node.local_store import IngestedLine
 from node.services.catalog import Document, Progress
+from node.services.level import bring_level
 from node.services.refresh import stamp_refresh
 from node.services.requests import IngestRequest, Request
 from node.services.upkeep import keep_archive
@@ -30,8 +31,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         raise TypeError(request)
     if not request.path:
         raise BadInput("no file was named", hint="run `atrium ingest FILE`")
-    follower = local.follower
-    follower.catch_up()
+    bring_level(local, progress)
     redactor = local.redactor
     known = local.local_store.ingested(redactor.version)
     state = IngestState(
@@ -43,7 +43,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         on_progress=_teller(progress),
     )
     report = ingest(state, Path(request.path), partial=request.partial)
-    applied = follower.catch_up(
+    applied = local.follower.catch_up(
         lambda done, total: progress({"phase": "index", "done": done, "total": total, "unit": "segments"})
     )
     fresh = [line for line in report.lines if line.sha256 not in known]
@@ -54,6 +54,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         ),
         redactor.version,
     )
+    local.local_store.set_mark(local.archive.log)
     keep_archive(local)
     local.substrings.catch_up()
     stamp_refresh(local.paths)

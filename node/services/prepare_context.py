@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from node.services.level import bring_level
 from node.services.requests import PrepareRequest
 
 if TYPE_CHECKING:
@@ -17,9 +18,8 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
     """Index what is not indexed yet; the words first, so that they can be searched while the rest is made."""
     if not isinstance(request, PrepareRequest):
         raise TypeError(request)
-    follower = local.follower
     before = _records(local)
-    done = follower.catch_up(partial(_report, progress, "words", "manifests"))
+    done = bring_level(local, progress)
     taken = local.substrings.catch_up(partial(_report, progress, "substrings", "records"))
     after = _records(local)
     return {

@@ -6,31 +6,29 @@ crash at any point leaves the one or the other.  Segments that nothing names any
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crdt.errors import NotFound
+from crdt.errors import Damaged, Unavailable
 from node.services.catalog import Document, Progress
-from node.services.ingest_notes import index_root
-from node.services.requests import NotesRequest, RebuildRequest, Request
-from retrieval.notes import walk_notes
+from node.services.level import index_note_roots, step
+from node.services.requests import RebuildRequest, Request
 
 if TYPE_CHECKING:
     from node.composition import Local
 
 
 def handle(local: Local, request: Request, progress: Progress) -> Document:
-    """Rebuild; `{schemaVersion, records, digest, notes_roots, missing_roots}`.
+    """Rebuild; the document counts records, note roots, and segments that could not be read.
 
     A tree of notes that is gone is counted: its notes are in no index afterwards.
     """
     if not isinstance(request, RebuildRequest):
         raise TypeError(request)
+    _refuse_last_copy(local)
     with local.rebuilding() as fresh:
-        fresh.follower.catch_up(_step(progress, "rebuild", "segments"))
-        roots, missing = _notes(fresh, progress)
-        fresh.substrings.catch_up(_step(progress, "substrings", "records"))
+        applied = fresh.follower.catch_up(step(progress, "rebuild", "segments"))
+        roots, missing = index_note_roots(fresh, progress)
+        fresh.substrings.catch_up(step(progress, "substrings", "records"))
     with local.reader() as reader:
         digest, records = reader.digest(), sum(reader.by_source().values())
     local.archive.sweep()
@@ -40,28 +38,20 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         "digest": digest,
         "notes_roots": roots,
         "missing_roots": missing,
+        "damaged_segments": applied.damaged,
     }
 
 
-def _notes(local: Local, progress: Progress) -> tuple[int, int]:
-    """Index every known tree of notes again: how many there were, and how many are gone."""
-    missing = 0
-    roots = local.local_store.note_roots()
-    for root in roots:
-        request = NotesRequest(
-            root=root.path,
-            provider=root.provider,
-            exclude=list(root.exclude),
-            third_party=root.third_party,
+def _refuse_last_copy(local: Local) -> None:
+    """Refuse to replace an index that knows more than the archive: it holds the last copy of something."""
+    try:
+        local.reopen_index()
+        fits = local.follower.follows_this_log()
+    except Damaged:
+        return
+    if not fits:
+        raise Unavailable(
+            "the archive is not the one that this index was made of, and a rebuild would lose what only the "
+            "index has",
+            hint="put `canonical` back from a backup; or run `atrium capture`, which sets the index aside",
         )
-        try:
-            walk = walk_notes(Path(root.path), root.exclude)
-        except NotFound:
-            missing += 1
-            continue
-        index_root(local, request, walk, progress)
-    return len(roots) - missing, missing
-
-
-def _step(progress: Progress, phase: str, unit: str) -> Callable[[int, int], None]:
-    return lambda done, total: progress({"phase": phase, "done": done, "total": total, "unit": unit})

@@ -68,10 +68,14 @@ class IngestRequest(Request, frozen=True, kw_only=True):
 
 
 class ExportRequest(Request, frozen=True, kw_only=True):
-    """A file to write the archive to; `everything` includes tombstoned conversations."""
+    """A file to write the archive to; `everything` includes tombstoned conversations.
+
+    `partial` leaves out what can't be read; without it nothing is written then.
+    """
 
     path: str
     everything: bool = False
+    partial: bool = False
 
 
 class NotesRequest(Request, frozen=True, kw_only=True):
