@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crdt.errors import StateBusy
+from crdt.errors import Damaged, StateBusy
 from node.checks import Look, Surroundings
 from node.checks_state import OPEN_TO_OTHERS, open_entries
 from node.composition import Local
+from node.local_store import LocalStore
 from node.lock import StateLock
 from node.node_socket import probe
 from node.paths import StatePaths, write_error
@@ -43,6 +44,7 @@ def mend(local: Local, progress: Progress) -> list[str]:
         with StateLock.acquire(local.paths.lock, COMMAND, timeout_s=0):
             done += _remove_dead_socket(local.paths)
             done += _sweep(local.paths)
+            done += _set_local_aside(local.paths)
             done += _catch_up(local, progress)
     except StateBusy:
         # Whoever writes now does these things itself.
@@ -82,6 +84,21 @@ def _sweep(paths: StatePaths) -> Iterator[str]:
             count += 1
     if count:
         yield f"removed {count} unfinished files of writers that were killed"
+
+
+def _set_local_aside(paths: StatePaths) -> Iterator[str]:
+    """Put a damaged `local.db` out of the way: it holds no data, only what was read and where notes are."""
+    try:
+        store = LocalStore(paths.local_db, writable=False)
+        try:
+            store.note_roots()
+        finally:
+            store.close()
+    except Damaged:
+        for suffix in ("-wal", "-shm"):
+            paths.local_db.with_name(paths.local_db.name + suffix).unlink(missing_ok=True)
+        paths.local_db.replace(paths.local_db.with_name("damaged-local.db"))
+        yield "set the damaged local.db aside; transcripts are read again, notes have to be named again"
 
 
 def _catch_up(local: Local, progress: Progress) -> Iterator[str]:
