@@ -16,8 +16,11 @@ def text(words: Sequence[str]) -> str:
 def absolute(path: str) -> str:
     """Make a path absolute, since the node stands elsewhere; links are kept as they are.
 
-    Raises `BadInput` for a path that isn't UTF-8, because it can't be sent to the node.
+    Raises `BadInput` for a path that isn't UTF-8, because it can't be sent to the node, and for an empty one,
+    which a script's unset variable gives.
     """
+    if not path:
+        raise BadInput("a path is empty", hint="name the file or directory; `.` is the one you stand in")
     try:
         path.encode("utf-8")
     except UnicodeEncodeError as error:

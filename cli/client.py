@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO, cast
 
-from crdt.errors import AtriumError, NodeUnreachable
+from crdt.errors import AtriumError, BadInput, NodeUnreachable
 from node.config import find_state, runtime_directory
 from node.paths import StatePaths
 
@@ -32,8 +32,9 @@ def call(name: str, arguments: Mapping[str, object], progress: Progress | None =
     """Ask for a use-case by name and give its document.
 
     `arguments` are the fields of its request, paths absolute.  Raises the error that the use-case raised,
-    or `NodeUnreachable` when a node died or fell silent in the middle.
+    `NodeUnreachable` when a node died or fell silent in the middle, or `BadInput` for what is not UTF-8.
     """
+    _refuse_unsayable(name, arguments)
     paths = state_paths()
     connection = connect(paths)
     if connection is not None:
@@ -41,6 +42,14 @@ def call(name: str, arguments: Mapping[str, object], progress: Progress | None =
     from cli.local import run_here
 
     return run_here(name, arguments, progress)
+
+
+def _refuse_unsayable(name: str, arguments: Mapping[str, object]) -> None:
+    """Refuse what can't be written in UTF-8, with and without a node alike."""
+    try:
+        json.dumps(arguments, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise BadInput(f"something that was given to `{name}` is not UTF-8", hint="rename it") from error
 
 
 def state_paths() -> StatePaths:

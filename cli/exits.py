@@ -1,6 +1,7 @@
 """Turn errors into exit statuses and at most three plain lines on standard error.
 
-0 done, 1 unavailable or broken, 2 bad input, 3 no such pending thing, 75 state in use, 130 Ctrl-C.
+0 done, 1 unavailable or broken, 2 bad input, 3 no such pending thing, 75 state in use, 130 Ctrl-C,
+143 SIGTERM.
 """
 
 from __future__ import annotations
@@ -16,9 +17,15 @@ DONE = 0
 BROKEN = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
+TERMINATED = 143
+"""What a shell sees of a process that SIGTERM ended."""
 PIPE_CLOSED = 141
 """What a shell sees of a process that SIGPIPE ended: others do the same when their reader goes."""
 LINE_CHARS_MAX = 600
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: the command ends as after Ctrl-C, so that nothing unfinished is left behind."""
 
 
 def say(text: str) -> None:
@@ -37,8 +44,8 @@ def guarded(work: Callable[[], int]) -> int:
         sys.stdout.flush()
     except AtriumError as error:
         return known(error)
-    except KeyboardInterrupt:
-        return interrupted()
+    except KeyboardInterrupt as stop:
+        return interrupted(stop)
     except BrokenPipeError:
         return pipe_closed()
     except OSError as error:
@@ -63,10 +70,10 @@ def usage(message: str, command: str) -> int:
     return BAD_INPUT
 
 
-def interrupted() -> int:
-    """Report Ctrl-C."""
+def interrupted(stop: KeyboardInterrupt | None = None) -> int:
+    """Report Ctrl-C, or SIGTERM."""
     say("atrium: stopped; what was finished is kept, and it is safe to run the same command again")
-    return INTERRUPTED
+    return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
 
 
 def pipe_closed() -> int:

@@ -6,6 +6,7 @@ Nothing heavy is imported before it is known what is asked.
 from __future__ import annotations
 
 import io
+import os
 import sys
 
 from cli import quick
@@ -13,13 +14,42 @@ from cli import quick
 
 def main() -> None:
     """Run the command of this process and end with its status."""
+    _fill_closed_streams()
     _speak_utf8()
-    status = quick.answer(sys.argv[1:])
-    if status is None:
-        from cli.group import run
+    try:
+        status = _run(sys.argv[1:])
+    except KeyboardInterrupt:
+        # It came while modules were imported.
+        from cli import exits
 
-        status = run(sys.argv[1:])
+        status = exits.interrupted()
     sys.exit(status)
+
+
+def _run(words: list[str]) -> int:
+    status = quick.answer(words)
+    if status is not None:
+        return status
+    import signal
+
+    from cli import exits, group
+
+    def end(_number: int, _frame: object) -> None:
+        raise exits.Terminated
+
+    signal.signal(signal.SIGTERM, end)
+    return group.run(words)
+
+
+def _fill_closed_streams() -> None:
+    """Point standard streams that were closed at nothing, lest a file that we open take their numbers."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w"))
 
 
 def _speak_utf8() -> None:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crdt.errors import SettingsInvalid
-from node.paths import StatePaths, fallback_runtime
+from crdt.errors import BadInput, SettingsInvalid, Unavailable
+from node.paths import StatePaths, fallback_runtime, write_error
 from node.state import Environment, StateConfig, find, home_of, passwd_home
 
 if TYPE_CHECKING:
@@ -55,12 +55,14 @@ def load(
 ) -> NodeConfig:
     """Read every setting.  `overrides` are flags by key; `directory` is where the asker stands.
 
-    Raises `SettingsInvalid` that names file, key and the nearest known key.
+    Raises `SettingsInvalid` that names file, key and the nearest known key, and `BadInput` or `Unavailable`
+    for a state directory that is none or can't be read.
     """
     from node.settings import Given, build
 
     env = os.environ if environ is None else environ
     state = find_state(env, directory)
+    _refuse_unsayable(state)
     runtime = runtime_directory(env)
     file = _read_toml(StatePaths(state.path, runtime).config)
     return build(state, runtime, homes(env), Given(flags=overrides or {}, environ=env, file=file))
@@ -112,21 +114,35 @@ def capture_roots(config: NodeConfig, environ: Environment | None = None) -> dic
     return {**transcript_roots(home(environ), environ), **config.capture.roots}
 
 
+def _refuse_unsayable(state: StateConfig) -> None:
+    """Refuse a state directory whose path is no text: answers and logs could not name it."""
+    try:
+        str(state.path).encode("utf-8")
+    except UnicodeEncodeError as error:
+        hint = "name another directory with ATRIUM_STATE"
+        raise BadInput(f"the state directory {str(state.path)!a} is not UTF-8", hint=hint) from error
+
+
 def _read_toml(path: Path) -> dict[str, object]:
     """Flatten `config.toml` to `section.key`; an absent file has no keys."""
     try:
         data = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return {}
-    except OSError as error:
+    except IsADirectoryError as error:
         raise SettingsInvalid(f"{path} can't be read: {error.strerror}") from error
+    except PermissionError as error:
+        hint = "check who may read the state directory, or name another with ATRIUM_STATE"
+        raise Unavailable(f"{path} can't be read: {error.strerror}", hint=hint) from error
+    except OSError as error:
+        raise write_error(error, path.parent) from error
     import tomllib
 
     from node.settings import refuse_unknown
 
     try:
         document = tomllib.loads(data.decode("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SettingsInvalid(f"{path}: {error}") from error
     flat: dict[str, object] = {}
     for section, content in document.items():

@@ -6,6 +6,7 @@ reads any of them: `config` does, and imports this only when more than the state
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,7 +99,7 @@ def _roots(given: object) -> Value:
     for name, folders in given.items():
         if not isinstance(folders, list) or not all(isinstance(one, str) for one in folders):
             raise expected
-        roots[str(name)] = [str(Path(one).expanduser()) for one in folders]
+        roots[str(name)] = [os.path.expanduser(one) for one in folders]  # noqa: PTH111 - never raises
         if not all(Path(one).is_absolute() for one in roots[str(name)]):
             raise expected
     return roots
@@ -212,4 +213,4 @@ def _checked(setting: Setting, value: object, where: str) -> Value:
     try:
         return setting.parse(value)
     except ValueError as error:
-        raise SettingsInvalid(f"{where} must be {error}") from error
+        raise SettingsInvalid(f"{where} must be {error}", hint=f"correct {where}") from error

@@ -40,7 +40,8 @@ def find(environ: Environment, directory: Path | None = None) -> StateConfig:
     """Find the state directory for someone who stands in `directory`, by default where we are.
 
     An enclosing declaration counts inside the repository around `directory` and in the plain directories
-    above it; the next repository on the way up ends the search.
+    above it; the next repository on the way up ends the search.  Raises `SettingsInvalid` where nothing
+    names one and the home directory is not known.
     """
     if explicit := environ.get("ATRIUM_STATE"):
         return StateConfig(path=_absolute(explicit), source="explicit_state", declared_by="ATRIUM_STATE")
@@ -49,7 +50,13 @@ def find(environ: Environment, directory: Path | None = None) -> StateConfig:
     enclosing = _enclosing(directory or _working_directory())
     if enclosing is not None:
         return _declared(enclosing, SHARED_FILE)
-    return StateConfig(path=home_of(environ) / ".atrium", source="default_path", declared_by="default")
+    home = home_of(environ)
+    if not home.is_absolute():
+        raise SettingsInvalid(
+            "it is not known where your home directory is",
+            hint="set HOME, or name the state directory with ATRIUM_STATE",
+        )
+    return StateConfig(path=home / ".atrium", source="default_path", declared_by="default")
 
 
 def refuse_doubtful(state: StateConfig) -> None:
@@ -67,8 +74,9 @@ def refuse_doubtful(state: StateConfig) -> None:
 
 
 def home_of(environ: Environment) -> Path:
-    """Name the home directory: HOME, else the password database's."""
-    return Path(environ.get("HOME") or passwd_home())
+    """Name the home directory: HOME where it is absolute, else the password database's; empty for none."""
+    given = environ.get("HOME", "")
+    return Path(given if given.startswith(os.sep) else passwd_home())
 
 
 def passwd_home() -> str:
@@ -126,11 +134,11 @@ def _enclosing(directory: Path) -> Path | None:
 
 
 def _below(folder: Path, declared: str) -> Path:
-    return Path(os.path.normpath(folder / Path(declared).expanduser()))
+    return Path(os.path.normpath(folder / os.path.expanduser(declared)))  # noqa: PTH111 - never raises
 
 
 def _absolute(text: str) -> Path:
-    return Path(os.path.abspath(Path(text).expanduser()))  # noqa: PTH100 - without following links
+    return Path(os.path.abspath(os.path.expanduser(text)))  # noqa: PTH100, PTH111 - links stay, never raises
 
 
 def _working_directory() -> Path:

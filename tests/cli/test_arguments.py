@@ -26,7 +26,7 @@ def test_paths_are_absolute_and_keep_their_links(tmp_path: Path, monkeypatch: py
     assert arguments.absolute("~/x") == "/h/x"
 
 
-@pytest.mark.parametrize("path", ["\udcff", "a\0b"])
+@pytest.mark.parametrize("path", ["\udcff", "a\0b", ""])
 def test_a_path_that_can_not_be_sent_is_refused(path: str) -> None:
     with pytest.raises(BadInput):
         arguments.absolute(path)

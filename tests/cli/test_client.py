@@ -13,7 +13,7 @@ import pytest
 from cli import client
 from cli.client import Document, call, connect, error_of, state_paths
 from crdt import errors
-from crdt.errors import AtriumError, NodeUnreachable, StateBusy
+from crdt.errors import AtriumError, BadInput, NodeUnreachable, StateBusy
 from node.server import problem_of
 from tests.cli.conftest import Shell
 
@@ -152,3 +152,11 @@ def test_a_dead_socket_is_no_node(shell: Shell) -> None:
 def test_a_file_in_the_state_s_place_is_no_node(shell: Shell) -> None:
     shell.world.state.write_text("x")
     assert connect(state_paths()) is None
+
+
+def test_what_is_not_utf8_is_refused_before_anybody_is_asked(shell: Shell) -> None:
+    with fake_node(shell, answering({"result": {}})) as requests:
+        with pytest.raises(BadInput, match="ingest-notes"):
+            call("ingest-notes", {"exclude": ["\udcff"]})
+        call("gaps", {})
+    assert [request.split(b" ")[1] for request in requests] == [b"/call/gaps"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -59,6 +60,16 @@ def test_ctrl_c_says_that_it_is_safe(capsys: pytest.CaptureFixture[str]) -> None
     assert said.out == ""
     assert "safe to run the same command again" in said.err
     assert len(said.err.splitlines()) == 1
+
+
+def test_sigterm_ends_as_ctrl_c_does(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fail(exits.Terminated()) == 143
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_full_disk_is_told_as_one_wherever_it_showed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fail(OSError(errno.ENOSPC, "No space left on device", "/a/b")) == 1
+    assert "free some space" in capsys.readouterr().err
 
 
 def test_what_the_system_refuses_is_named(capsys: pytest.CaptureFixture[str]) -> None:

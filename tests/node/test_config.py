@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crdt.errors import SettingsInvalid
+from crdt.errors import BadInput, SettingsInvalid
 from node import config
 from node.config import NodeConfig, load
 
@@ -47,6 +47,23 @@ def test_a_config_that_can_not_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "state" / "config.toml").mkdir(parents=True)
     with pytest.raises(SettingsInvalid, match="can't be read"):
         load(environ={"ATRIUM_STATE": str(tmp_path / "state"), "HOME": str(tmp_path)})
+
+
+def test_toml_that_nests_beyond_any_use_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsInvalid, match=r"config\.toml"):
+        loaded(tmp_path, "a = " + "[" * 100_000)
+
+
+@pytest.mark.parametrize("below", ["", "sub"])
+def test_a_file_where_the_state_directory_should_be_is_told(tmp_path: Path, below: str) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(BadInput, match="not a directory"):
+        load(environ={"ATRIUM_STATE": str(tmp_path / "file" / below)})
+
+
+def test_a_state_directory_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="not UTF-8"):
+        load(environ={"ATRIUM_STATE": str(tmp_path / "\udcff")})
 
 
 def test_homes_are_those_of_the_variable_and_of_the_password_database(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from crdt.errors import SettingsInvalid
+from node import state
 from node.state import LOCAL_FILE, SHARED_FILE, StateConfig, find, home_of, refuse_doubtful
 
 
@@ -124,3 +125,19 @@ def test_a_removed_working_directory_is_no_error(monkeypatch: pytest.MonkeyPatch
 def test_what_is_known_is_not_refused(tmp_path: Path) -> None:
     refuse_doubtful(find({"ATRIUM_STATE": str(tmp_path)}))
     refuse_doubtful(find({"HOME": "/h"}, tmp_path))
+
+
+def test_a_home_that_is_not_absolute_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "passwd_home", lambda: "/of/the/database")
+    assert home_of({"HOME": "relative"}) == Path("/of/the/database")
+    monkeypatch.setattr(state, "passwd_home", lambda: "")
+    with pytest.raises(SettingsInvalid, match="home directory"):
+        find({"HOME": "relative"}, tmp_path)
+    assert find({"ATRIUM_STATE": "/s"}, tmp_path).path == Path("/s")
+
+
+def test_the_home_of_nobody_is_a_directory_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert find({"ATRIUM_STATE": "~no-such-user/x"}).path == tmp_path / "~no-such-user/x"
