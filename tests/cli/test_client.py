@@ -132,7 +132,11 @@ def test_an_answer_that_is_cut_off_is_a_node_that_died(shell: Shell, sent: bytes
 def test_a_silent_node_is_not_waited_for_without_end(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "SILENCE_S_MAX", 0.1)
     answered = threading.Event()
-    with fake_node(shell, lambda _connection: None if answered.wait(20) else None):
+
+    def stay_silent(_connection: socket.socket) -> None:
+        answered.wait(20)
+
+    with fake_node(shell, stay_silent):
         with pytest.raises(NodeUnreachable, match="does not answer"):
             call("capture", {})
         answered.set()
