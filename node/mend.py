@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crdt.errors import Damaged, StateBusy
 from node.checks import Look, Surroundings
 from node.checks_state import OPEN_TO_OTHERS, open_entries
-from node.composition import Local
-from node.local_store import LocalStore
+from node.composition import Local, open_local
 from node.lock import StateLock
 from node.node_socket import probe
 from node.paths import StatePaths, write_error
+from node.services.level import bring_level, step
 from node.view import reading
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def mend(local: Local, progress: Progress) -> list[str]:
         with StateLock.acquire(local.paths.lock, COMMAND, timeout_s=0):
             done += _remove_dead_socket(local.paths)
             done += _sweep(local.paths)
-            done += _set_local_aside(local.paths)
+            done += _set_local_aside(local)
             done += _catch_up(local, progress)
     except StateBusy:
         # Whoever writes now does these things itself.
@@ -86,14 +86,12 @@ def _sweep(paths: StatePaths) -> Iterator[str]:
         yield f"removed {count} unfinished files of writers that were killed"
 
 
-def _set_local_aside(paths: StatePaths) -> Iterator[str]:
+def _set_local_aside(local: Local) -> Iterator[str]:
     """Put a damaged `local.db` out of the way: it holds no data, only what was read and where notes are."""
+    paths = local.paths
     try:
-        store = LocalStore(paths.local_db, writable=False)
-        try:
-            store.note_roots()
-        finally:
-            store.close()
+        with reading(local) as view:
+            view.local_store.note_roots()
     except Damaged:
         for suffix in ("-wal", "-shm"):
             paths.local_db.with_name(paths.local_db.name + suffix).unlink(missing_ok=True)
@@ -106,18 +104,15 @@ def _catch_up(local: Local, progress: Progress) -> Iterator[str]:
     with reading(local) as view:
         look = Look(view, {}, Surroundings())
         health, archive = look.index.health, look.archive
+        is_damaged = look.index.fault in ("damaged", "incompatible")
     is_behind = health is not None and archive.fault is None and health.watermark < archive.head
-    writer = Local(local.config, writable=True, served_by=local.served_by)
+    writer = open_local(local.config, writable=True, served_by=local.served_by)
     try:
-        if is_behind:
-            writer.follower.catch_up(_teller(progress, "index", "manifests"))
+        if is_behind or is_damaged:
+            bring_level(writer, progress)
             yield "brought the index level with the archive"
-        if is_behind or (health is not None and health.substrings_left):
-            writer.substrings.catch_up(_teller(progress, "substrings", "records"))
+        if is_behind or is_damaged or (health is not None and health.substrings_left):
+            writer.substrings.catch_up(step(progress, "substrings", "records"))
             yield "brought the substring lane level with the index"
     finally:
         writer.close()
-
-
-def _teller(progress: Progress, phase: str, unit: str) -> Callable[[int, int], None]:
-    return lambda done, total: progress({"phase": phase, "done": done, "total": total, "unit": unit})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from crdt.errors import IndexUnavailable
 from node.services.level import bring_level
 from node.services.requests import PrepareRequest
 
@@ -33,8 +34,12 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
 
 
 def _records(local: Local) -> int:
-    with local.reader() as reader:
-        return sum(reader.by_source().values())
+    """Count the records, none where there is no index yet."""
+    try:
+        with local.reader() as reader:
+            return sum(reader.by_source().values())
+    except IndexUnavailable:
+        return 0
 
 
 def _report(progress: Progress, phase: str, unit: str, done: int, total: int) -> None:
