@@ -1,20 +1,20 @@
 """Notes in the index: each note is a conversation of its own, its pieces the records.
 
-A note's row keeps the hash of its bytes in `last_key` and its role in `last_id`, so that an unchanged note is
-known at a glance.  The sweep is per root: only notes that were indexed from this root and are gone from it
-leave the index.  An unreadable note is not a deleted one.
+A note's row keeps the redactor's version and the hash of its bytes in `last_key` and its role in `last_id`,
+so that an unchanged note is known at a glance.  The sweep is per root: only notes that were indexed from this
+root and are gone from it leave the index.  An unreadable note is not a deleted one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from crdt.ids import content_sha256, record_id
 from retrieval.index_rows import Draft
 from retrieval.index_writer import POPULATION_NOTE, Home, IndexWriter
-from retrieval.notes import Note, chunk_event_id, note_conversation_id
+from retrieval.notes import Note, Redact, chunk_event_id, note_conversation_id
 
 _FIND_ROOT = "SELECT id FROM note_roots WHERE root_id = ?"
 _ADD_ROOT = "INSERT INTO note_roots (root_id) VALUES (?)"
@@ -31,8 +31,6 @@ _ROLE = "SELECT last_id FROM conversations WHERE id = ?"
 _DELETE_NOTE = "DELETE FROM conversations WHERE id = ?"
 _BATCH_NOTES = 200
 _CHANGES = "note_changes"
-
-Redact = Callable[[str], tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +54,16 @@ class NoteReport:
 
 
 class NoteIndex:
-    """Writes the notes of one root, in batches; each batch is a transaction."""
+    """Writes the notes of one root, in batches; each batch is a transaction.
 
-    def __init__(self, index: IndexWriter, redact: Redact) -> None:
+    `redact` is for titles, names and pieces, since a title may be the name of a file.  Notes that were
+    indexed under another `redactor_version` are indexed again.
+    """
+
+    def __init__(self, index: IndexWriter, redact: Redact, redactor_version: int = 0) -> None:
         self._index = index
         self._redact = redact
+        self._redactor_version = redactor_version
 
     def root(self, root_id: str, provider: str, role: str) -> NoteRootRows:
         """Give a root's row, made when it is new."""
@@ -78,7 +81,7 @@ class NoteIndex:
         batch: list[tuple[Note, int | None]] = []
         for note in notes:
             row, *filed = known.get(note.relative_path, (None,))
-            if filed == [_names(note), root.provider, note.sha256, root.role]:
+            if filed == [self._names(note), root.provider, self._revision(note), root.role]:
                 report.unchanged += 1
                 continue
             batch.append((note, row))
@@ -124,7 +127,7 @@ class NoteIndex:
         if row is None:
             place = (bytes.fromhex(identity), note.relative_path, root.row, note.relative_path)
             row = int(connection.execute(_ADD_NOTE, place).lastrowid or 0)
-        filed = (root.provider, title, _names(note), note.sha256, root.role, row)
+        filed = (root.provider, title, self._names(note), self._revision(note), root.role, row)
         if not is_new and self._role(row) != root.role:
             rows = self._index.rows(row)
             self._index.delete(rows, rows)
@@ -137,6 +140,8 @@ class NoteIndex:
         for index, chunk in enumerate(note.chunks):
             event = chunk_event_id(chunk.heading_path, chunk.ordinal)
             text = self._redact(chunk.text)[0]
+            if not text.strip():
+                continue
             drafts.append(
                 Draft(
                     record_id=bytes.fromhex(record_id(identity, event)),
@@ -152,15 +157,18 @@ class NoteIndex:
             )
         return drafts
 
+    def _names(self, note: Note) -> str:
+        names = [self._redact(name)[0] for name in (note.title, *note.aliases)]
+        return json.dumps(names, ensure_ascii=False)
+
+    def _revision(self, note: Note) -> str:
+        return f"{self._redactor_version} {note.sha256}"
+
     def _role(self, row: int) -> str:
         return str(self._index.connection.execute(_ROLE, (row,)).fetchone()[0])
 
     def _count_change(self) -> None:
         self._index.set_meta(_CHANGES, int(self._index.meta(_CHANGES) or 0) + 1)
-
-
-def _names(note: Note) -> str:
-    return json.dumps([note.title, *note.aliases], ensure_ascii=False)
 
 
 def _is_below(path: str, places: Iterable[str]) -> bool:

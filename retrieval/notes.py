@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -25,6 +25,14 @@ MAX_NOTE_BYTES = 8_388_608
 """A Markdown file larger than 8 MiB is a dump that nobody wrote."""
 SUFFIX = ".md"
 ALWAYS_EXCLUDED = frozenset({"node_modules"})
+
+
+Redact = Callable[[str], tuple[str, int]]
+"""Gives a text without secrets, and the number of replacements."""
+
+
+def _as_it_is(text: str) -> tuple[str, int]:
+    return text, 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +74,8 @@ def walk_notes(root: Path, excluded: Collection[str]) -> NoteWalk:
     return _Walker(real_root, frozenset(excluded) | ALWAYS_EXCLUDED).walk()
 
 
-def read_note(root: Path, relative_path: str, walk: NoteWalk) -> Note | None:
-    """Read and cut one note of a walk; one that can't be read is tallied there and gives None."""
+def read_note(root: Path, relative_path: str, walk: NoteWalk, redact: Redact = _as_it_is) -> Note | None:
+    """Read, redact and cut one note of a walk; one that can't be read is tallied there and gives None."""
     try:
         with (root / relative_path).open("rb") as file:
             data = file.read(MAX_NOTE_BYTES + 1)
@@ -81,15 +89,19 @@ def read_note(root: Path, relative_path: str, walk: NoteWalk) -> Note | None:
     if len(data) > MAX_NOTE_BYTES:
         walk.skipped["note over 8 MiB"] += 1
         return None
-    note = parse_note(relative_path, data)
+    note = parse_note(relative_path, data, redact)
     if note.is_lossy:
         walk.skipped["bytes that are no UTF-8, replaced"] += 1
     return note
 
 
-def parse_note(relative_path: str, data: bytes) -> Note:
-    """Cut a note's bytes; its title is the front matter's, the first top heading, or the file's name."""
+def parse_note(relative_path: str, data: bytes, redact: Redact = _as_it_is) -> Note:
+    """Cut a note's bytes; its title is the front matter's, the first top heading, or the file's name.
+
+    The text is redacted whole: a private key or a private span may be longer than a piece.
+    """
     text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    text = redact(text)[0]
     front_matter = read_front_matter(text)
     split = split_note(text, front_matter.size_chars)
     return Note(

@@ -21,21 +21,21 @@ def index_root(
     local: Local, root: NoteRoot, walk: NoteWalk, progress: Progress, *, partial: bool = False
 ) -> NoteReport:
     """Index what a walk found; without `partial`, notes of this root that are gone leave the index."""
-    index = NoteIndex(local.index, local.redactor.redact)
+    index = NoteIndex(local.index, local.redactor.redact, local.redactor.version)
     role = "source" if root.third_party else "note"
     place = Path(root.path)
     rows = index.root(note_root_id(place, local.home), root.provider, role)
-    report = index.put(rows, _notes(place, walk, progress))
+    report = index.put(rows, _notes(local, place, walk, progress))
     if not partial:
         report.removed = index.sweep(rows, walk.paths, walk.unreadable)
     return report
 
 
-def _notes(root: Path, walk: NoteWalk, progress: Progress) -> Iterator[Note]:
-    total = len(walk.paths)
+def _notes(local: Local, root: Path, walk: NoteWalk, progress: Progress) -> Iterator[Note]:
+    total, redact = len(walk.paths), local.redactor.redact
     for number, path in enumerate(walk.paths):
         if number % _PROGRESS_NOTES == 0:
             progress({"phase": "notes", "done": number, "total": total, "unit": "notes"})
-        note = read_note(root, path, walk)
+        note = read_note(root, path, walk, redact)
         if note is not None:
             yield note
