@@ -159,19 +159,28 @@ class LocalStore:
 
 def _open(path: Path, *, writable: bool) -> sqlite3.Connection:
     if not writable:
-        try:
-            with faults(_NAME):
-                return open_reader(path)
-        except FileNotFoundError:
-            empty = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-            _create(empty)
-            return empty
+        return _open_for_reading(path)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     connection = open_writer(path, durable=True)
     with faults(_NAME):
         if connection.execute("PRAGMA user_version").fetchone()[0] < _VERSION:
             _create(connection)
     return connection
+
+
+def _open_for_reading(path: Path) -> sqlite3.Connection:
+    """Open the store as it is, or an empty one where there is none or nothing was ever written to it."""
+    try:
+        with faults(_NAME):
+            found = open_reader(path)
+            if found.execute("PRAGMA user_version").fetchone()[0]:
+                return found
+            found.close()
+    except FileNotFoundError:
+        pass
+    empty = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    _create(empty)
+    return empty
 
 
 def _create(connection: sqlite3.Connection) -> None:

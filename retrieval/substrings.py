@@ -12,8 +12,10 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
+from crdt.errors import Damaged
 from crdt.sqlite import faults, open_writer, transaction
 from retrieval.index_schema import create_database, discard_database, open_index_reader
 from retrieval.models import Candidate, Deadline, Filter, LaneAnswer
@@ -44,6 +46,7 @@ _TABLES = (
 )
 _GET = "SELECT value FROM meta WHERE key = ?"
 _SET = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+_COUNT_NEW = "SELECT count(*) FROM texts WHERE id > ?"
 _NEW = "SELECT id, text FROM texts WHERE id > ? ORDER BY id LIMIT ?"
 _RETIRED = "SELECT id, record, text FROM retired WHERE id > ? ORDER BY id LIMIT ?"
 _ADD = "INSERT INTO substrings (rowid, text) VALUES (?, ?)"
@@ -78,6 +81,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
 class SubstringFollower:
     """Brings the lane level with the index, a batch a transaction; crash-safe at any point.
 
+    A lane that is damaged or of another version is made anew: nothing is in it that the index has not.
     `on_forgotten` is told up to which row of `retired` the lane has forgotten what it had.
     """
 
@@ -92,30 +96,41 @@ class SubstringFollower:
         """Take in what is new in the index and forget what left it; return the records taken in."""
         index = open_index_reader(self._index_path)
         try:
-            lane = self._open(index)
             try:
-                taken = self._follow(lane, index, progress)
-                forgotten = _value(lane, "retired")
-            finally:
-                lane.close()
+                taken, forgotten = self._bring_level(index, progress)
+            except Damaged:
+                discard_database(self._path)
+                taken, forgotten = self._bring_level(index, progress)
         finally:
             index.close()
         self._on_forgotten(forgotten)
         return taken
 
+    def _bring_level(
+        self, index: sqlite3.Connection, progress: Callable[[int, int], None] | None
+    ) -> tuple[int, int]:
+        """Follow the index once; return the records taken in, and the last row of `retired` forgotten."""
+        with faults(NAME), closing(self._open(index)) as lane:
+            return self._follow(lane, index, progress), _value(lane, "retired")
+
     def _open(self, index: sqlite3.Connection) -> sqlite3.Connection:
-        """Open the lane's file, made anew when it follows another generation of the index."""
+        """Open the lane's file, made anew when it is of another version, or follows another index."""
         generation = index.execute(_GENERATION).fetchone()
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         create_database(self._path, create_tables, VERSION)
         lane = open_writer(self._path, durable=False)
-        if lane.execute(_GET, ("generation",)).fetchone() not in (None, generation):
+        try:
+            is_ours = _is_of_this_version(lane) and _generation(lane) in (None, generation)
+            if not is_ours:
+                lane.close()
+                discard_database(self._path)
+                create_database(self._path, create_tables, VERSION)
+                lane = open_writer(self._path, durable=False)
+            with transaction(lane):
+                lane.execute(_SET, ("generation", generation[0] if generation else ""))
+        except BaseException:
             lane.close()
-            discard_database(self._path)
-            create_database(self._path, create_tables, VERSION)
-            lane = open_writer(self._path, durable=False)
-        with transaction(lane):
-            lane.execute(_SET, ("generation", generation[0] if generation else ""))
+            raise
         return lane
 
     def _follow(
@@ -125,19 +140,16 @@ class SubstringFollower:
         progress: Callable[[int, int], None] | None,
     ) -> int:
         taken = 0
-        with faults(NAME):
-            total = index.execute(
-                "SELECT count(*) FROM texts WHERE id > ?", (_value(lane, "record"),)
-            ).fetchone()[0]
-            while self._forget_batch(lane, index):
-                pass
-            while batch := index.execute(_NEW, (_value(lane, "record"), BATCH_RECORDS)).fetchall():
-                with transaction(lane):
-                    lane.executemany(_ADD, batch)
-                    lane.execute(_SET, ("record", batch[-1][0]))
-                taken += len(batch)
-                if progress:
-                    progress(taken, total)
+        total = index.execute(_COUNT_NEW, (_value(lane, "record"),)).fetchone()[0]
+        while self._forget_batch(lane, index):
+            pass
+        while batch := index.execute(_NEW, (_value(lane, "record"), BATCH_RECORDS)).fetchall():
+            with transaction(lane):
+                lane.executemany(_ADD, batch)
+                lane.execute(_SET, ("record", batch[-1][0]))
+            taken += len(batch)
+            if progress:
+                progress(taken, total)
         return taken
 
     def _forget_batch(self, lane: sqlite3.Connection, index: sqlite3.Connection) -> bool:
@@ -156,6 +168,14 @@ class SubstringFollower:
             )
             lane.execute(_SET, ("retired", retired[-1][0]))
         return True
+
+
+def _is_of_this_version(lane: sqlite3.Connection) -> bool:
+    return bool(lane.execute("PRAGMA user_version").fetchone()[0] == VERSION)
+
+
+def _generation(lane: sqlite3.Connection) -> object:
+    return lane.execute(_GET, ("generation",)).fetchone()
 
 
 def _value(lane: sqlite3.Connection, key: str) -> int:

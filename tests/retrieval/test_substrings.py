@@ -117,3 +117,17 @@ def test_time_that_is_up_is_said(indexed):
         answer = reader.substrings("wal", Filter(), 10, Deadline(0))
     assert answer.is_exhausted
     assert answer.candidates == ()
+
+
+@pytest.mark.parametrize("damage", ["empty", "no database", "broken pages"])
+def test_a_damaged_lane_is_scanned_for_and_made_anew_by_the_next_writer(indexed, damage):
+    indexed.tell(body("a", ["a wallpaper"]))
+    with indexed.opened() as local:
+        path = local.paths.substrings_db
+    data = path.read_bytes()
+    path.write_bytes({"empty": b"", "no database": b"x" * len(data)}.get(damage, data[:4096] + b"x" * 40_000))
+    assert names(found(indexed, "wal")) == {"a wallpaper"}
+    indexed.tell(body("b", ["the wall"]))
+    assert names(found(indexed, "wal")) == {"a wallpaper", "the wall"}
+    with indexed.reader() as reader:
+        assert reader.has_substring_lane
