@@ -22,7 +22,7 @@ from crdt.errors import AtriumError, Damaged, DiskFull, ReadOnlyState, Unavailab
 BUSY_TIMEOUT_MS = 5_000
 _BUSY_PAUSE_S = 0.005
 _PAGE_CACHE_KIB = 32 * 1024
-_MENDS = {
+MENDS = {
     "canonical": "keep a copy of the state directory, then put its `canonical` folder back from a backup",
     "derived": "run `atrium rebuild`",
     "local": "run `atrium doctor --fix`, which sets it aside; then index your notes again",
@@ -153,7 +153,7 @@ def _translated(error: sqlite3.DatabaseError, what: str) -> AtriumError:
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return ReadOnlyState(f"{what} can't be written ({error})")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-        return Damaged(f"{what} is damaged ({error})", hint=_MENDS.get(what.partition("/")[0]))
+        return Damaged(f"{what} is damaged ({error})", hint=MENDS.get(what.partition("/")[0]))
     if _is_busy(error):
         return Unavailable(f"{what} is busy", hint="run the same command again")
     return Unavailable(f"{what}: {error}")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from crdt.clock import milliseconds_of
 from crdt.errors import AtriumError, Damaged, IndexUnavailable
+from crdt.sqlite import MENDS
 from node.node_socket import SocketState, probe
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ CODES = (
     "node_down", "node_running", "node_stale_socket", "notes_gone", "notes_present", "refresh_dead",
     "refresh_fresh", "refresh_invalid", "refresh_never_recorded", "refresh_stale", "retention_near",
     "retention_ok", "retention_partial", "segment_damaged", "sqlite_ok", "sqlite_without_fts5",
-    "state_modes_ok", "state_modes_open", "store_damaged", "substrings_behind", "substrings_level",
-    "watch_limited", "watch_ok",
+    "state_modes_ok", "state_modes_open", "state_read_only", "store_damaged", "substrings_behind",
+    "substrings_level", "watch_limited", "watch_ok",
 )  # fmt: skip
 """Every word that a check may say; a word never changes its meaning."""
 
@@ -194,8 +195,8 @@ def _run(checker: Checker, look: Look) -> Check | None:
     try:
         return checker(look)
     except AtriumError as error:
-        # The class's own hint, since that of one error may name a path.
-        hint = type(error).default_hint
+        # That of one error may name a path, the class's own and those of databases never do.
+        hint = error.hint if error.hint in MENDS.values() else type(error).default_hint
     except OSError:
         hint = "run `atrium doctor` as the user whose state directory it is"
     return Check(

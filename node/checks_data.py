@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from crdt.sqlite import MENDS
 from node.checks import Check, Look, Severity
 from node.instants import StampInvalid, read_stamp
 from retrieval.freshness import STALE_AFTER_S
@@ -50,8 +51,7 @@ def check_archive(look: Look) -> Check:
     name = "archive"
     facts = look.archive
     if facts.fault == "damaged":
-        hint = "run `atrium doctor --deep`, and keep a copy of the state directory before anything else"
-        return Check(name=name, code="archive_damaged", severity=Severity.BROKEN, hint=hint)
+        return Check(name=name, code="archive_damaged", severity=Severity.BROKEN, hint=MENDS["canonical"])
     if facts.fault == "unreadable":
         hint = "run `atrium doctor` again; if it stays so, check who may read the state directory"
         return Check(name=name, code="archive_unreadable", severity=Severity.BROKEN, hint=hint)

@@ -83,7 +83,10 @@ def check_watching(look: Look) -> Check | None:
 
 
 def check_modes(look: Look) -> Check:
-    """See whether anybody else could read what is kept."""
+    """See whether we can write where things are kept, and whether nobody else can read there."""
+    if look.paths.root.is_dir() and not os.access(look.paths.root, os.W_OK | os.X_OK):
+        hint = "make the state directory writable; until then questions are answered and nothing new is kept"
+        return Check(name="modes", code="state_read_only", severity=Severity.WARN, hint=hint)
     count = sum(1 for _ in open_entries(look.paths.root))
     if not count:
         return Check(name="modes", code="state_modes_ok")

@@ -69,6 +69,15 @@ def test_a_check_that_fails_says_so_and_the_others_go_on(tmp_path: Path, error: 
     assert other.ok
 
 
+def test_a_damaged_database_is_told_with_what_mends_it(tmp_path: Path) -> None:
+    (tmp_path / "local").mkdir()
+    (tmp_path / "local" / "local.db").write_bytes(b"no database at all" * 512)
+    with opened(tmp_path) as local:
+        found = run_checks(CHECKS, Look(local, {}, Surroundings()))
+    hints = {check.hint for check in found if check.code == "check_failed"}
+    assert hints == {"run `atrium doctor --fix`, which sets it aside; then index your notes again"}
+
+
 def test_a_check_with_nothing_to_look_at_is_left_out(tmp_path: Path) -> None:
     with opened(tmp_path) as local:
         assert run_checks((lambda _look: None,), Look(local, {}, Surroundings())) == []

@@ -17,6 +17,7 @@ from node import checks_state, config
 from node.checks import Check, Disk, Look, Severity, Surroundings
 from node.composition import open_local
 from retrieval.index_health import Engine
+from tests.crdt.mounts import can_mount, run_read_only
 from tests.kit import CHECKOUT
 from tests.node.filled import archive, fragment_of, opened
 
@@ -29,6 +30,12 @@ LOOK = """
 import pathlib, sys
 from tests.node.test_checks_state import judged
 print(*judged("disk", pathlib.Path(sys.argv[1]) / "state"))
+"""
+
+LOOK_AT_MODES = """
+import pathlib, sys
+from tests.node.test_checks_state import judged
+print(*judged("modes", pathlib.Path(sys.argv[1])))
 """
 
 
@@ -164,6 +171,11 @@ def test_without_a_node_nothing_watches(root: Path, tmp_path: Path) -> None:
 
 def test_what_the_program_makes_is_private(filled: Path) -> None:
     assert judged("modes", filled) == ("state_modes_ok", "ok")
+
+
+@pytest.mark.skipif(not can_mount(), reason="this kernel gives no mount namespace")
+def test_a_state_directory_that_can_not_be_written_is_told(filled: Path) -> None:
+    assert run_read_only(filled, LOOK_AT_MODES).split() == ["state_read_only", "warn"]
 
 
 def test_what_others_could_read_is_counted(filled: Path) -> None:
