@@ -188,8 +188,13 @@ class Local:
         fresh = _Rebuilding(self, *(fresh_path for fresh_path, _ in pairs))
         try:
             yield fresh
-        finally:
-            fresh.index.connection.close()
+        except BaseException:
+            # A disk that is full must not stay so by what was made in vain.
+            fresh.close_index()
+            for fresh_path, _ in pairs:
+                discard_database(fresh_path)
+            raise
+        fresh.close_index()
         self.close_index()
         for fresh_path, path in pairs:
             replace_database(fresh_path, path)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from crdt.errors import IndexUnavailable
@@ -116,18 +117,24 @@ def create_database(path: Path, tables: Callable[[sqlite3.Connection], None], ve
     if path.exists():
         return
     temporary = path.with_name(f"{path.name}.new-{os.getpid()}")
-    with faults(path.name):
+    with faults(f"{path.parent.name}/{path.name}"):
         temporary.unlink(missing_ok=True)
-        connection = sqlite3.connect(temporary, isolation_level=None)
         try:
-            connection.execute("BEGIN")
-            tables(connection)
-            connection.execute(f"PRAGMA user_version = {version}")
-            connection.execute("COMMIT")
-        finally:
-            connection.close()
-        temporary.chmod(0o600)
-        temporary.replace(path)
+            _fill(temporary, tables, version)
+            temporary.replace(path)
+        except BaseException:
+            for suffix in ("", "-journal"):
+                temporary.with_name(temporary.name + suffix).unlink(missing_ok=True)
+            raise
+
+
+def _fill(path: Path, tables: Callable[[sqlite3.Connection], None], version: int) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN")
+        tables(connection)
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute("COMMIT")
+    path.chmod(0o600)
 
 
 def discard_database(path: Path) -> None:

@@ -105,6 +105,17 @@ def test_half_a_schema_is_never_seen(path: Path) -> None:
     assert generation(path)
 
 
+def test_a_database_that_can_not_be_filled_leaves_nothing(path: Path) -> None:
+    def fail(connection: sqlite3.Connection) -> None:
+        create_tables(connection)
+        raise KeyboardInterrupt
+
+    path.parent.mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        create_database(path, fail, VERSION)
+    assert list(path.parent.iterdir()) == []
+
+
 def test_an_existing_database_is_not_made_again(path: Path) -> None:
     open_index_writer(path).close()
     first = generation(path)
