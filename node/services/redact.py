@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from archivist.reredact import REASON, reredact
 from node.services import rebuild
 from node.services.catalog import Document, Progress
+from node.services.level import bring_level
 from node.services.requests import RebuildRequest, RedactRequest, Request
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def _take_out_of_all_else(local: Local, progress: Progress) -> None:
     local.archive.sweep()
     newest = local.archive.newest_generation(REASON)
     if newest <= int(local.index.meta(_GENERATION) or 0):
+        bring_level(local, progress)
         return
     rebuild.handle(local, RebuildRequest(), progress)
     with local.index.transaction():

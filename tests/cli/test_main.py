@@ -1,0 +1,51 @@
+"""The way in: status and output of the whole process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.kit import World
+
+
+def run(world: World, *words: str, closed: str = "") -> subprocess.CompletedProcess[bytes]:
+    """Run the command in a process of its own, with a standard stream closed where named (`1>&-`)."""
+    line = 'exec "$0" -m cli.main "$@" ' + closed
+    return subprocess.run(
+        ["/bin/sh", "-c", line, sys.executable, *words],
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env=world.environment(),
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def test_an_unknown_command_is_two_lines_and_status_2(world: World) -> None:
+    done = run(world, "serch", "x")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert 1 <= len(done.stderr.splitlines()) <= 3
+
+
+def test_an_error_of_the_tree_has_its_status_and_its_hint(world: World) -> None:
+    done = run(world, "search", "x", "--all", "--json")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.startswith(b"atrium: ")
+    assert b"hint: " in done.stderr
+
+
+def test_closed_streams_are_borne(world: World) -> None:
+    for closed in ("0<&-", "1>&-", "2>&-"):
+        assert run(world, "status", closed=closed).returncode == 0, closed
+
+
+def test_bytes_that_are_no_characters_are_borne(world: World) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cli.main", b"search", b"\xff\xfe", b"--all"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env=world.environment(),
+    )
+    assert done.returncode in (0, 1, 2)
+    assert b"Traceback" not in done.stderr

@@ -1,0 +1,68 @@
+"""The export use-case: a file that verifies, of what the archive has now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from crdt import archive_file
+from crdt.errors import Damaged, IndexUnavailable
+from crdt.ids import conversation_id
+from crdt.manifests import Tombstone
+from node.services.export import handle
+from node.services.requests import ExportRequest
+from tests.retrieval.archive_kit import SOURCE, Indexed, body, ignore
+
+
+@pytest.fixture
+def indexed(tmp_path: Path) -> Indexed:
+    return Indexed(tmp_path).tell(body("pier", ["the pier", "is open"]), body("crane", ["the crane"]))
+
+
+def export(indexed: Indexed, **more: bool) -> tuple[dict[str, object], list[dict[str, object]]]:
+    """Export; the document, and the conversations of the file, which is checked whole."""
+    path = indexed.root / "all.jsonl"
+    with indexed.opened() as local:
+        document = handle(local, ExportRequest(path=str(path), **more), ignore)
+    archive_file.check(path, archive_file.read_manifest(path))
+    return document, [msgspec.json.decode(line.data) for line in archive_file.lines(path)]
+
+
+def test_the_file_verifies_and_has_every_conversation(indexed: Indexed) -> None:
+    document, conversations = export(indexed)
+    assert document["records"] == 2
+    assert sorted(c["sourceId"] for c in conversations) == ["crane", "pier"]
+    assert (indexed.root / "all.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_events_are_numbered_by_their_place(indexed: Indexed) -> None:
+    _, conversations = export(indexed)
+    (pier,) = [c for c in conversations if c["sourceId"] == "pier"]
+    assert [event["seq"] for event in pier["events"]] == [0, 1]
+
+
+def test_what_was_removed_is_left_out_unless_everything_is_asked_for(indexed: Indexed) -> None:
+    with indexed.opened(writable=True) as local:
+        local.archive.commit([], [], Tombstone(removed=[conversation_id(SOURCE, "crane")]))
+        local.follower.catch_up()
+    assert export(indexed)[0]["records"] == 1
+    assert export(indexed, everything=True)[0]["records"] == 2
+
+
+def test_an_index_behind_its_archive_is_not_taken_for_all(indexed: Indexed) -> None:
+    with indexed.opened(writable=True) as local:
+        local.archive.append([body("lighthouse", ["the light"])], seal=True)
+    with pytest.raises(IndexUnavailable):
+        export(indexed)
+
+
+def test_damage_is_an_error_unless_a_part_is_asked_for(indexed: Indexed) -> None:
+    for path in (indexed.state / "canonical" / "segments").glob("??/*.zst"):
+        path.write_bytes(b"garbage")
+    with pytest.raises(Damaged):
+        export(indexed)
+    document, conversations = export(indexed, partial=True)
+    assert (document["skipped"], conversations) == (2, [])
+    assert not archive_file.read_manifest(indexed.root / "all.jsonl").complete

@@ -1,0 +1,84 @@
+"""The ingest use-case: what it counts, what it sweeps and brings back, what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from crdt import archive_file
+from crdt.canonical import encode_canonical
+from crdt.errors import ArchiveRefused, BadInput
+from crdt.ids import conversation_id, event_id
+from node.services.ingest import handle
+from node.services.requests import IngestRequest
+from tests.retrieval.archive_kit import Indexed, ignore
+
+
+@pytest.fixture
+def indexed(tmp_path: Path) -> Indexed:
+    return Indexed(tmp_path)
+
+
+def conversation(name: str, text: str) -> bytes:
+    """Make a line of an archive file."""
+    identity = conversation_id("codex", name)
+    event = {"id": event_id(identity, "m"), "kind": "message", "role": "user", "text": text}
+    return encode_canonical(
+        {"schemaVersion": 2, "id": identity, "source": "codex", "sourceId": name, "events": [event]}
+    )
+
+
+def ingest(indexed: Indexed, lines: Sequence[bytes], *, partial: bool = False) -> dict[str, object]:
+    """Write an archive file and take it in."""
+    path = indexed.root / "archive.jsonl"
+    archive_file.write(path, lines)
+    with indexed.opened(writable=True) as local:
+        return handle(local, IngestRequest(path=str(path), partial=partial), ignore)
+
+
+def counts(document: dict[str, object]) -> tuple[object, ...]:
+    return tuple(document[key] for key in ("conversations", "written", "unchanged", "removed"))
+
+
+def test_a_second_time_everything_is_unchanged(indexed: Indexed) -> None:
+    lines = [conversation("a", "the pier"), conversation("b", "the crane")]
+    assert counts(ingest(indexed, lines)) == (2, 2, 0, 0)
+    assert counts(ingest(indexed, lines)) == (2, 0, 2, 0)
+
+
+def test_what_is_gone_is_swept_and_comes_back(indexed: Indexed) -> None:
+    both = [conversation("a", "the pier"), conversation("b", "the crane")]
+    ingest(indexed, both)
+    assert counts(ingest(indexed, both[:1], partial=True))[3] == 0
+    assert counts(ingest(indexed, both[:1]))[3] == 1
+    with indexed.reader() as reader:
+        assert reader.by_source() == {"codex": 1}
+    ingest(indexed, both)
+    with indexed.reader() as reader:
+        assert reader.by_source() == {"codex": 2}
+
+
+def test_a_corrected_conversation_is_served_corrected(indexed: Indexed) -> None:
+    ingest(indexed, [conversation("a", "the pier is closed")])
+    ingest(indexed, [conversation("a", "the pier is open")])
+    with indexed.opened() as local, local.reader() as reader:
+        texts = [hit.text for hit in reader.by_prefix("")]
+    assert texts == ["the pier is open"]
+
+
+def test_a_bad_line_changes_nothing_and_is_named(indexed: Indexed) -> None:
+    ingest(indexed, [conversation("a", "the pier")])
+    stamp = (indexed.state / "last-refresh").read_text()
+    (indexed.state / "last-refresh").write_text("7")
+    with pytest.raises(ArchiveRefused, match="line 3"):
+        ingest(indexed, [conversation("b", "the crane"), b"{}"])
+    assert stamp != "7" == (indexed.state / "last-refresh").read_text()
+    with indexed.reader() as reader:
+        assert reader.by_source() == {"codex": 1}
+
+
+def test_no_file_is_bad_input(indexed: Indexed) -> None:
+    with indexed.opened(writable=True) as local, pytest.raises(BadInput):
+        handle(local, IngestRequest(path=""), ignore)
