@@ -26,7 +26,7 @@ def test_only_what_changes_is_made_again() -> None:
     assert [event.text for event in again.events] == ["a [REDACTED:bird]", "a reed"]
     assert (count, again.redactor_version) == (1, 7)
     assert again.redactions == {fragment.events[0].id: 1}
-    assert redacted_again(Stub(), decode_fragment(body("reed", ["a reed"]).data)) == (None, 0)
+    assert redacted_again(Stub(), decode_fragment(body("reed", ["a reed"]).data))[1] == 0
 
 
 def test_a_fragment_keeps_the_clock_of_its_first_manifest(tmp_path: Path) -> None:
