@@ -19,6 +19,8 @@ from tests.e2e.states import exported, said, standing, strays
 from tests.e2e.transcripts import Talk, files_of, write, write_notes
 from tests.kit import World
 
+pytestmark = pytest.mark.timeout(300)
+
 CAPTURE_SERIES, INGEST_SERIES, REBUILD_SERIES = 3, 2, 2
 CAPTURE_ROUNDS, MANY_ROUNDS, INGEST_ROUNDS, REBUILD_ROUNDS = 6, 4, 7, 7
 ROUNDS = (

@@ -37,6 +37,8 @@ from tests.e2e.transcripts import Talk, files_of, roots, write_notes
 from tests.e2e.transcripts import write as write_files
 from tests.kit import World
 
+pytestmark = pytest.mark.timeout(300)
+
 SECRET = "gh" + "p_" + "a1B2" * 9
 TALKS = [Talk(number, 4) for number in range(4)]
 Prepare = Callable[[World], None]
