@@ -21,7 +21,7 @@ from crdt.manifests import ManifestLog
 from crdt.sqlite import faults, open_reader, open_writer, transaction
 
 _NAME = "local/local.db"
-_VERSION = 1
+_VERSION = 2
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS cursors (
         provider TEXT NOT NULL, root TEXT NOT NULL, path TEXT NOT NULL, cursor BLOB NOT NULL,
@@ -170,14 +170,12 @@ def _open(path: Path, *, writable: bool) -> sqlite3.Connection:
 
 def _open_for_reading(path: Path) -> sqlite3.Connection:
     """Open the store as it is, or an empty one where there is none or nothing was ever written to it."""
-    try:
+    if path.exists():
         with faults(_NAME):
             found = open_reader(path)
             if found.execute("PRAGMA user_version").fetchone()[0]:
                 return found
             found.close()
-    except FileNotFoundError:
-        pass
     empty = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     _create(empty)
     return empty
