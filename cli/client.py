@@ -68,7 +68,8 @@ def connect(paths: StatePaths) -> socket.socket | None:
         return None
     except OSError as error:
         connection.close()
-        raise NodeUnreachable(f"the node's socket can't be used: {error}") from error
+        hint = DENIED if isinstance(error, PermissionError) else None
+        raise NodeUnreachable(f"{paths.socket} can't be used: {error.strerror}", hint=hint) from error
     connection.settimeout(SILENCE_S_MAX)
     return connection
 
@@ -108,6 +109,7 @@ def exchange(
         raise NodeUnreachable("the node ended in the middle of its answer", hint=RESTART) from error
 
 
+DENIED = "check who may use the state directory, or name another with ATRIUM_STATE"
 RESTART = "run the same command again; if it stays so, `atrium down` and `atrium up`"
 
 
