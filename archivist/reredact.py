@@ -1,14 +1,17 @@
 """Run the present redactor over what is archived, and write a new generation where it finds something.
 
-A segment in which nothing changes stays.  Of the others, each fragment that changes is made again with the
-version of the present redactor, the rest keep their bytes; fragments keep the clock of their first
-manifest.  All new segments and the entry that replaces the old ones are one transaction; then the old
-files are erased.
+A conversation in which nothing is found keeps its fragments as they are.  Of the others, every fragment of
+an older redactor is made again: were only some of them, a version that was redacted would be served before
+a later one in which there was nothing to redact.  Fragments keep the clock of their first manifest.
+
+Segments are made one at a time, named by one transaction that replaces the old ones, and then the old
+files are erased.  Whatever a crash leaves of that, the next run erases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -16,8 +19,8 @@ import msgspec
 from archivist.fragments import Redacts, seal
 from crdt.archive import Archive, Stored, decode_fragment
 from crdt.events import Event, Fragment
-from crdt.manifests import Logged, Segment
-from crdt.segments import SEGMENT_BYTES_MAX, Body, Built, build
+from crdt.manifests import Logged, Segment, Tail
+from crdt.segments import SEGMENT_BYTES_MAX, Body
 
 REASON = "redactor"
 """First word of the reason of a generation that this made."""
@@ -50,67 +53,41 @@ class _Generation:
 def reredact(
     archive: Archive, redactor: Redacts, *, apply: bool, on_progress: Callable[[int, int], None]
 ) -> RedactReport:
-    """Look through the whole archive; write only when `apply`.  Waiting fragments are sealed first then."""
+    """Look through the whole archive; write only when `apply`.
+
+    Waiting fragments are sealed first then, and files that nothing names are erased.
+    """
     report = RedactReport()
     if apply:
         archive.seal()
-    current = archive.current()
-    replaced: list[str] = []
-    generations: list[tuple[Built, dict[str, int]]] = []
-    sources = [logged for logged in archive.log.since(0) if _is_live(logged, current)]
+        _erase_unnamed(archive)
+    sources = _live(archive)
     for number, logged in enumerate(sources):
-        generation = _Generation()
-        for stored, data in archive.load(logged):
-            _look(generation, redactor, stored, data, report)
+        for _, data in archive.load(logged):
+            _look(redactor, decode_fragment(data), report)
         on_progress(number + 1, len(sources))
-        if generation.is_changed and apply and isinstance(logged.manifest, Segment):
-            report.segments += 1
-            replaced.append(logged.manifest.sha256)
-            generations += _built(generation)
-    if generations:
-        archive.supersede(replaced, generations, f"{REASON} {redactor.version}")
+    if apply and report.changed:
+        _replace(archive, redactor, sources, report)
     return report
 
 
-def _is_live(logged: Logged, current: Mapping[str, Segment]) -> bool:
-    return not isinstance(logged.manifest, Segment) or logged.manifest.sha256 in current
-
-
-def _look(
-    generation: _Generation, redactor: Redacts, stored: Stored, data: bytes, report: RedactReport
-) -> None:
-    report.fragments += 1
-    fragment = decode_fragment(data)
-    again, count = redacted_again(redactor, fragment)
-    if again is None:
-        generation.add(Body(sha256=stored.sha256, data=data), stored.hlc)
-        return
-    report.changed += 1
-    report.redactions += count
-    report.conversations.add(fragment.conversation_id)
-    generation.is_changed = True
-    generation.add(seal(again).body, stored.hlc)
-
-
-def redacted_again(redactor: Redacts, fragment: Fragment) -> tuple[Fragment | None, int]:
-    """Redact every text of a fragment: the new fragment and the new replacements, None where none are."""
+def redacted_again(redactor: Redacts, fragment: Fragment) -> tuple[Fragment, int]:
+    """Redact every text of a fragment: the fragment as this redactor makes it, and the new replacements."""
     total = 0
     redactions = dict(fragment.redactions)
     events: list[Event] = []
     for event in fragment.events:
         text, count = redactor.redact(event.text)
-        if count:
-            total += count
-            if event.id is not None:
-                redactions[event.id] = redactions.get(event.id, 0) + count
-            event = msgspec.structs.replace(event, text=text)  # noqa: PLW2901 - the redacted one from here on
-        events.append(event)
-    plain = {"title": fragment.title, "workspace": fragment.workspace}
-    given = {name: text for name, text in plain.items() if text}
-    redacted = {name: redactor.redact(text) for name, text in given.items()}
-    total += sum(count for _, count in redacted.values())
-    if not total:
-        return None, 0
+        total += count
+        if count and event.id is not None:
+            redactions[event.id] = redactions.get(event.id, 0) + count
+        events.append(msgspec.structs.replace(event, text=text) if count else event)
+    plain = {
+        "title": fragment.title,
+        "workspace": fragment.workspace,
+        "relative_path": fragment.relative_path,
+    }
+    redacted = {name: redactor.redact(text) for name, text in plain.items() if text}
     again = msgspec.structs.replace(
         fragment,
         events=events,
@@ -118,17 +95,77 @@ def redacted_again(redactor: Redacts, fragment: Fragment) -> tuple[Fragment | No
         redactor_version=redactor.version,
         **{name: text for name, (text, _) in redacted.items()},
     )
-    return again, total
+    return again, total + sum(count for _, count in redacted.values())
 
 
-def _built(generation: _Generation) -> list[tuple[Built, dict[str, int]]]:
-    """Lay a generation out as segments, more than one where placeholders made it longer than a segment."""
-    batches: list[list[Body]] = [[]]
+def _erase_unnamed(archive: Archive) -> None:
+    """Erase every segment that the log does not name: no other writer can be about to name one."""
+    archive.segments.sweep(set(archive.current()), now_s=math.inf)
+
+
+def _live(archive: Archive) -> list[Logged]:
+    """List the manifests whose fragments are in the archive now, each segment once."""
+    current = archive.current()
+    found: dict[str, Logged] = {}
+    for logged in archive.log.since(0):
+        if isinstance(logged.manifest, Tail):
+            found[str(logged.seq)] = logged
+        elif isinstance(logged.manifest, Segment) and logged.manifest.sha256 in current:
+            found.setdefault(logged.manifest.sha256, logged)
+    return list(found.values())
+
+
+def _look(redactor: Redacts, fragment: Fragment, report: RedactReport) -> None:
+    report.fragments += 1
+    _, count = redacted_again(redactor, fragment)
+    if count:
+        report.changed += 1
+        report.redactions += count
+        report.conversations.add(fragment.conversation_id)
+
+
+def _replace(archive: Archive, redactor: Redacts, sources: Sequence[Logged], report: RedactReport) -> None:
+    """Make every segment again that holds a part of a conversation in which something was found."""
+    replaced: list[str] = []
+    staged: list[Segment] = []
+    try:
+        for logged in sources:
+            if not isinstance(logged.manifest, Segment):
+                continue
+            generation = _generation(archive.load(logged), redactor, report.conversations)
+            if generation.is_changed:
+                replaced.append(logged.manifest.sha256)
+                staged += [archive.stage(bodies, generation.hlcs) for bodies in _batches(generation.bodies)]
+    except BaseException:
+        archive.unstage(staged)
+        raise
+    report.segments = len(replaced)
+    archive.replace(replaced, staged, f"{REASON} {redactor.version}")
+
+
+def _generation(
+    held: Iterable[tuple[Stored, bytes]], redactor: Redacts, conversations: set[str]
+) -> _Generation:
+    generation = _Generation()
+    for stored, data in held:
+        fragment = decode_fragment(data)
+        body = Body(sha256=stored.sha256, data=data)
+        if fragment.conversation_id in conversations and fragment.redactor_version <= redactor.version:
+            body = seal(redacted_again(redactor, fragment)[0]).body
+        generation.is_changed = generation.is_changed or body.sha256 != stored.sha256
+        generation.add(body, stored.hlc)
+    return generation
+
+
+def _batches(bodies: Iterable[Body]) -> Iterator[list[Body]]:
+    """Cut what became longer than two segments, by placeholders longer than what they stand for."""
+    batch: list[Body] = []
     size = 0
-    for body in generation.bodies:
-        if batches[-1] and size + len(body.data) > SEGMENT_BYTES_MAX * 2:
-            batches.append([])
-            size = 0
-        batches[-1].append(body)
+    for body in bodies:
+        if batch and size + len(body.data) > SEGMENT_BYTES_MAX * 2:
+            yield batch
+            batch, size = [], 0
+        batch.append(body)
         size += len(body.data)
-    return [(build(bodies), generation.hlcs) for bodies in batches]
+    if batch:
+        yield batch

@@ -9,7 +9,7 @@ between.  Nothing here rewrites: a change costs what it adds.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -73,12 +73,15 @@ class Archive:
         with faults("canonical/segments"):
             return self._append_segment(bodies) if seal else self._append_tail(bodies)
 
-    def stage(self, bodies: Sequence[Body]) -> Segment:
-        """Make a segment file durable without naming it; `commit` names it, the sweep erases it otherwise."""
+    def stage(self, bodies: Sequence[Body], clocks: Mapping[str, int] | None = None) -> Segment:
+        """Make a segment file durable without naming it; the sweep erases it otherwise.
+
+        `commit` or `replace` names it.  `clocks` are of fragments that the archive had before, by hash.
+        """
         with faults("canonical/segments"):
             built = build(bodies)
             self.segments.publish(built)
-        return self._manifest(built, self._waiting_since(built))
+        return self._manifest(built, {**self._waiting_since(built), **(clocks or {})})
 
     def unstage(self, staged: Sequence[Segment]) -> None:
         """Erase staged segment files that the log does not name, so that what failed takes no space."""
@@ -160,12 +163,15 @@ class Archive:
         with faults("canonical/segments"):
             for built, _ in generations:
                 self.segments.publish(built)
-            manifests = [self._manifest(built, hlcs) for built, hlcs in generations]
-            new = [built.sha256 for built, _ in generations]
-            self.log.append([*manifests, Supersede(replaced=list(replaced), by=new, reason=reason)])
-            for sha256 in replaced:
-                if sha256 not in new:
-                    self.segments.remove(sha256)
+        self.replace(replaced, [self._manifest(built, hlcs) for built, hlcs in generations], reason)
+
+    def replace(self, replaced: Sequence[str], staged: Sequence[Segment], reason: str) -> None:
+        """Do what `supersede` does with segments that are staged, so that one is in memory at a time."""
+        new = [segment.sha256 for segment in staged]
+        with faults("canonical/segments"):
+            self.log.append([*staged, Supersede(replaced=list(replaced), by=new, reason=reason)])
+            for sha256 in set(replaced) - set(new):
+                self.segments.remove(sha256)
 
     def load(self, logged: Logged) -> Iterator[tuple[Stored, bytes]]:
         """Give the fragments that a Segment or a Tail brought, with their bytes.

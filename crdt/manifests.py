@@ -89,6 +89,10 @@ class ManifestLog(Protocol):
         """List waiting fragments: (hash, hybrid clock, size in bytes), oldest first."""
         ...
 
+    def fold(self) -> None:
+        """Leave nothing readable of what was dropped; raises `Unavailable` while another reads it."""
+        ...
+
     def close(self) -> None:
         """Give back what the log holds open."""
         ...

@@ -15,8 +15,8 @@ import msgspec
 
 from crdt import migrations
 from crdt.clock import HybridClock
-from crdt.errors import Damaged
-from crdt.manifests import Logged, Manifest, Segment
+from crdt.errors import Damaged, Unavailable
+from crdt.manifests import Logged, Manifest, Segment, Tail
 from crdt.segments import Body
 from crdt.sqlite import faults, open_reader, open_writer, transaction
 
@@ -51,9 +51,10 @@ class FeedStore:
                 logged.append(Logged(seq=int(row.lastrowid or 0), hlc=hlc, manifest=manifest))
                 if isinstance(manifest, Segment):
                     connection.executemany(_DELETE_TAIL, ((sha256,) for sha256, _ in manifest.fragments))
-            stamp = logged[-1].hlc if logged else self._clock.tick()
+            stamps, latest = _stamps(logged), logged[-1].hlc if logged else self._clock.tick()
+            rows = [(bytes.fromhex(body.sha256), body.data) for body in tails]
             connection.executemany(
-                _INSERT_TAIL, ((bytes.fromhex(body.sha256), stamp, body.data) for body in tails)
+                _INSERT_TAIL, ((sha256, stamps.get(sha256, latest), data) for sha256, data in rows)
             )
         return logged
 
@@ -94,9 +95,29 @@ class FeedStore:
             rows = [str(row[0]) for row in self._connection.execute("PRAGMA quick_check(20)")]
         return [] if rows == ["ok"] else rows
 
+    def fold(self) -> None:
+        """Fold the write-ahead log into the file and empty it; raises `Unavailable` while another reads it.
+
+        Pages of the file are overwritten when their rows go, but the log beside it keeps what was written.
+        """
+        with faults(_NAME):
+            (is_busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if is_busy:
+            raise Unavailable(f"{_NAME} is read by another process", hint="run the same command again")
+
     def close(self) -> None:
         """Close the connection; a writer's log is folded into the file."""
         self._connection.close()
+
+
+def _stamps(logged: Sequence[Logged]) -> dict[bytes, int]:
+    """Give each fragment of the Tails among some manifests the clock of its Tail."""
+    return {
+        sha256: item.hlc
+        for item in logged
+        if isinstance(item.manifest, Tail)
+        for sha256 in item.manifest.fragments
+    }
 
 
 def open_store(path: Path, *, writable: bool) -> FeedStore:

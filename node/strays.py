@@ -16,6 +16,7 @@ def sweep_strays(paths: StatePaths) -> int:
         (paths.derived, "*.new-*"),
         (paths.derived, "rebuild-*"),
         (paths.segments, "??/.tmp-*"),
+        (paths.queries, "*.new-*"),
     )
     strays = [path for folder, pattern in places for path in folder.glob(pattern)]
     for path in strays:

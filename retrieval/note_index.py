@@ -27,6 +27,7 @@ VALUES (?, 1, '', ?, '', 0, 0, '', '', 0, 0, ?, ?, '')
 _UPDATE_NOTE = """
 UPDATE conversations SET source = ?, title = ?, note_names = ?, last_key = ?, last_id = ? WHERE id = ?
 """
+_OF_ANOTHER = "SELECT EXISTS (SELECT 1 FROM conversations WHERE population = 1 AND last_key NOT LIKE ?)"
 _ROLE = "SELECT last_id FROM conversations WHERE id = ?"
 _DELETE_NOTE = "DELETE FROM conversations WHERE id = ?"
 _BATCH_NOTES = 200
@@ -169,6 +170,12 @@ class NoteIndex:
 
     def _count_change(self) -> None:
         self._index.set_meta(_CHANGES, int(self._index.meta(_CHANGES) or 0) + 1)
+
+
+def has_notes_of_another(index: IndexWriter, redactor_version: int) -> bool:
+    """Tell whether notes are in the index as another version of the redactor left them."""
+    found: int = index.connection.execute(_OF_ANOTHER, (f"{redactor_version} %",)).fetchone()[0]
+    return bool(found)
 
 
 def _is_below(path: str, places: Iterable[str]) -> bool:

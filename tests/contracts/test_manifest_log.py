@@ -81,6 +81,23 @@ def test_waiting_fragments_have_the_clock_of_their_manifest_and_come_oldest_firs
     assert [log.tail_body(bytes.fromhex(body.sha256)) for body in made] == [body.data for body in made]
 
 
+def test_the_clock_of_waiting_fragments_is_their_own_manifest_s_and_no_later_one(log: ManifestLog) -> None:
+    made = bodies(2)
+    first, second, _ = log.append([tail(made[:1]), tail(made[1:]), Tombstone(removed=["1" * 64])], made)
+    assert [hlc for _, hlc, _ in log.tails()] == [first.hlc, second.hlc]
+
+
+def test_folding_keeps_what_is_there(log: ManifestLog) -> None:
+    made = bodies(2)
+    logged = log.append([tail(made)], made)
+    log.fold()
+    assert list(log.since(0)) == logged
+    assert len(log.tails()) == 2
+    log.append([segment(made)])
+    log.fold()
+    assert log.tails() == []
+
+
 def test_waiting_twice_is_waiting_once_since_the_first_time(log: ManifestLog) -> None:
     made = bodies(1)
     (first,) = log.append([tail(made)], made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from crdt.clock import HybridClock
-from crdt.manifests import Logged, Manifest, Segment
+from crdt.manifests import Logged, Manifest, Segment, Tail
 from crdt.segments import Body
 
 
@@ -24,8 +24,13 @@ class MemoryLog:
             Logged(seq=first + place, hlc=self._clock.tick(), manifest=manifest)
             for place, manifest in enumerate(manifests)
         ]
-        stamp = logged[-1].hlc if logged else self._clock.tick()
-        fresh = {bytes.fromhex(body.sha256): (stamp, body.data) for body in tails}
+        stamps = {
+            sha256: item.hlc
+            for item in logged
+            if isinstance(item.manifest, Tail)
+            for sha256 in item.manifest.fragments
+        }
+        fresh = {sha: (stamps[sha], body.data) for body in tails for sha in [bytes.fromhex(body.sha256)]}
         for item in logged:
             if isinstance(item.manifest, Segment):
                 for sha256, _ in item.manifest.fragments:
@@ -51,6 +56,9 @@ class MemoryLog:
     def tails(self) -> list[tuple[bytes, int, int]]:
         """List waiting fragments, oldest first."""
         return [(sha256, hlc, len(data)) for sha256, (hlc, data) in self._waiting.items()]
+
+    def fold(self) -> None:
+        """Keep nothing of what was dropped."""
 
     def close(self) -> None:
         """Hold nothing open."""
