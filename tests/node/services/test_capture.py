@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from archivist.sealing import QUIET_MS
+from crdt.clock import wall_ms
 from crdt.errors import BadInput
+from node.services import upkeep
 from node.services.capture import handle
+from node.services.catalog import USE_CASES
 from node.services.requests import CaptureRequest
+from retrieval.models import Deadline, Filter
+from tests.node.filled import tree
 from tests.retrieval.archive_kit import Indexed, ignore
 
 
@@ -63,6 +69,68 @@ def test_a_date_that_is_none_is_refused_and_stamps_nothing(indexed: Indexed, sin
     with pytest.raises(BadInput, match=since):
         capture(indexed, since=since)
     assert not (indexed.state / "last-refresh").exists()
+
+
+def test_a_second_run_writes_nothing_but_the_stamp(indexed: Indexed) -> None:
+    capture(indexed)
+    before = tree(indexed.state)
+    capture(indexed)
+    after = tree(indexed.state)
+    assert {**after, "last-refresh": b""} == {**before, "last-refresh": b""}
+
+
+def test_a_dry_run_of_a_reader_makes_nothing_at_all(indexed: Indexed) -> None:
+    request = CaptureRequest(roots={"generic": [str(indexed.root / "transcripts")]}, dry_run=True)
+    assert request.is_dry_run
+    assert not USE_CASES["capture"].needs_to_write(request)
+    with indexed.opened() as local:
+        assert handle(local, request, ignore)["redactions"] == 1
+    assert not indexed.state.exists()
+
+
+def test_a_dry_run_after_a_capture_counts_what_is_new(indexed: Indexed) -> None:
+    capture(indexed)
+    write(indexed, ["where is the crane", "password: hunter2hunter2", "by the pier"])
+    before = tree(indexed.state)
+    document = capture(indexed, dry_run=True)
+    assert (document["events"], document["unchanged"]) == (1, 0)
+    assert tree(indexed.state) == before
+    assert capture(indexed)["events"] == 1
+
+
+def test_quiet_seals_what_waits(indexed: Indexed, monkeypatch: pytest.MonkeyPatch) -> None:
+    capture(indexed)
+    with indexed.opened() as local:
+        assert len(local.archive.log.tails()) == 1
+    monkeypatch.setattr(upkeep, "wall_ms", lambda: wall_ms() + QUIET_MS)
+    capture(indexed)
+    with indexed.opened() as local:
+        assert local.archive.log.tails() == []
+        assert len(local.archive.current()) == 1
+        with local.reader() as reader:
+            assert reader.meta("archive_seq") == local.archive.log.head()
+
+
+def test_what_was_captured_is_found_by_words_and_by_letters(indexed: Indexed) -> None:
+    capture(indexed)
+    with indexed.reader() as reader:
+        assert reader.has_substring_lane
+        found = reader.substrings("he cran", Filter(), 5, Deadline())
+        assert [hit.text for hit in reader.hits(found.candidates, "substrings")] == ["where is the crane"]
+
+
+def test_progress_names_its_phases(indexed: Indexed) -> None:
+    told: list[object] = []
+    request = CaptureRequest(roots={"generic": [str(indexed.root / "transcripts")]})
+    with indexed.opened(writable=True) as local:
+        handle(local, request, lambda document: told.append(document["phase"]))
+    assert {"capture", "substrings"} <= set(told)
+
+
+def test_a_directory_that_is_not_there_is_no_trouble(indexed: Indexed) -> None:
+    request = CaptureRequest(roots={"generic": [str(indexed.root / "absent")], "codex": []})
+    with indexed.opened(writable=True) as local:
+        assert handle(local, request, ignore)["events"] == 0
 
 
 def test_older_sources_are_left_for_another_time(indexed: Indexed) -> None:

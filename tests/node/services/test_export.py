@@ -12,8 +12,10 @@ from crdt.errors import Damaged, IndexUnavailable
 from crdt.ids import conversation_id
 from crdt.manifests import Tombstone
 from node.services.export import handle
-from node.services.requests import ExportRequest
-from tests.retrieval.archive_kit import SOURCE, Indexed, body, ignore
+from node.services.ingest import handle as ingest
+from node.services.rebuild import handle as rebuild
+from node.services.requests import ExportRequest, IngestRequest, RebuildRequest
+from tests.retrieval.archive_kit import SOURCE, Indexed, Said, body, ignore
 
 
 @pytest.fixture
@@ -49,6 +51,56 @@ def test_what_was_removed_is_left_out_unless_everything_is_asked_for(indexed: In
         local.follower.catch_up()
     assert export(indexed)[0]["records"] == 1
     assert export(indexed, everything=True)[0]["records"] == 2
+
+
+def test_another_node_takes_the_file_in_and_says_the_same(indexed: Indexed, tmp_path: Path) -> None:
+    indexed.tell(body("tools", [Said(text="ls", kind="tool-call", role="assistant"), "so it is", "ok"]))
+    export(indexed)
+    (tmp_path / "other").mkdir()
+    other = Indexed(tmp_path / "other")
+    with other.opened(writable=True) as local:
+        ingest(local, IngestRequest(path=str(indexed.root / "all.jsonl")), ignore)
+    with indexed.reader() as here, other.reader() as there:
+        assert here.digest() == there.digest()
+    first = (indexed.root / "all.jsonl").read_bytes()
+    texts = [[event["text"] for event in c["events"]] for c in export(other)[1]]
+    assert texts == [
+        [e["text"] for e in msgspec.json.decode(line)["events"]] for line in first.splitlines()[1:]
+    ]
+
+
+def test_events_without_an_id_are_exported(indexed: Indexed) -> None:
+    nameless = [{"kind": "message", "role": "user", "text": text} for text in ("one", "two")]
+    identity = conversation_id("codex", "x")
+    line = msgspec.json.encode({"id": identity, "source": "codex", "sourceId": "x", "events": nameless})
+    path = indexed.root / "given.jsonl"
+    archive_file.write(path, [line])
+    with indexed.opened(writable=True) as local:
+        ingest(local, IngestRequest(path=str(path), partial=True), ignore)
+    (found,) = [c for c in export(indexed)[1] if c["sourceId"] == "x"]
+    assert [(event.get("id"), event["text"]) for event in found["events"]] == [(None, "one"), (None, "two")]
+
+
+def test_the_same_archive_gives_the_same_bytes(indexed: Indexed) -> None:
+    first = export(indexed)[0]["contentSha256"]
+    with indexed.opened(writable=True) as local:
+        local.archive.append([body("pier", ["the pier", "is open"])], seal=False)
+        local.archive.seal()
+        rebuild(local, RebuildRequest(), ignore)
+    assert export(indexed)[0]["contentSha256"] == first
+
+
+def test_fragments_that_are_sealed_meanwhile_are_found(tmp_path: Path) -> None:
+    indexed = Indexed(tmp_path).tell(body("pier", ["the pier"]), body("crane", ["the crane"]), seal=False)
+
+    def seal(_document: dict[str, object]) -> None:
+        with indexed.opened(writable=True) as local:
+            local.archive.seal()
+
+    with indexed.opened() as local:
+        document = handle(local, ExportRequest(path=str(tmp_path / "all.jsonl")), seal)
+    assert document["records"] == 2
+    assert "skipped" not in document
 
 
 def test_an_index_behind_its_archive_is_not_taken_for_all(indexed: Indexed) -> None:

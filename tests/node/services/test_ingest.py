@@ -7,12 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from archivist.sealing import QUIET_MS
 from crdt import archive_file
 from crdt.canonical import encode_canonical
+from crdt.clock import wall_ms
 from crdt.errors import ArchiveRefused, BadInput
 from crdt.ids import conversation_id, event_id
+from node.local_store import LocalStore
+from node.services import upkeep
 from node.services.ingest import handle
 from node.services.requests import IngestRequest
+from tests.node.filled import tree
 from tests.retrieval.archive_kit import Indexed, ignore
 
 
@@ -46,6 +51,49 @@ def test_a_second_time_everything_is_unchanged(indexed: Indexed) -> None:
     lines = [conversation("a", "the pier"), conversation("b", "the crane")]
     assert counts(ingest(indexed, lines)) == (2, 2, 0, 0)
     assert counts(ingest(indexed, lines)) == (2, 0, 2, 0)
+
+
+def test_an_unchanged_file_writes_nothing_but_the_stamp(indexed: Indexed) -> None:
+    lines = [conversation("a", "the pier")]
+    ingest(indexed, lines)
+    before = tree(indexed.state)
+    ingest(indexed, lines)
+    after = tree(indexed.state)
+    assert {**after, "last-refresh": b""} == {**before, "last-refresh": b""}
+
+
+def test_what_is_admitted_and_rejected_is_counted(indexed: Indexed) -> None:
+    document = ingest(indexed, [conversation("a", "the pier"), conversation("b", "ok")])
+    assert document["admitted"] == {"codex": 1}
+    assert document["rejected"] == {"empty or acknowledgement": 1}
+
+
+def test_a_death_before_the_lines_are_remembered_costs_a_comparison(
+    indexed: Indexed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [conversation("a", "the pier"), conversation("b", "the crane")]
+
+    def die(*_given: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStore, "add_ingested", die)
+        with pytest.raises(KeyboardInterrupt):
+            ingest(indexed, lines)
+    with indexed.opened() as local:
+        head = local.archive.log.head()
+    assert counts(ingest(indexed, lines)) == (2, 0, 2, 0)
+    with indexed.opened() as local:
+        assert local.archive.log.head() == head
+        assert len(local.local_store.ingested(local.redactor.version)) == 2
+
+
+def test_quiet_seals_what_waits(indexed: Indexed, monkeypatch: pytest.MonkeyPatch) -> None:
+    ingest(indexed, [conversation("a", "the pier")])
+    monkeypatch.setattr(upkeep, "wall_ms", lambda: wall_ms() + QUIET_MS)
+    ingest(indexed, [conversation("a", "the pier")])
+    with indexed.opened() as local:
+        assert local.archive.log.tails() == []
 
 
 def test_what_is_gone_is_swept_and_comes_back(indexed: Indexed) -> None:

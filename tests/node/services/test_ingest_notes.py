@@ -9,6 +9,7 @@ import pytest
 from crdt.errors import BadInput, NotFound
 from node.services.ingest_notes import handle
 from node.services.requests import NotesRequest
+from tests.node.filled import tree
 from tests.retrieval.archive_kit import Indexed, ignore
 
 
@@ -38,6 +39,66 @@ def test_a_deleted_note_leaves(indexed: Indexed) -> None:
     (indexed.root / "notes" / "b.md").unlink()
     assert ingest(indexed, partial=True)["removed"] == 0
     assert ingest(indexed)["removed"] == 1
+
+
+def hits(indexed: Indexed) -> list[tuple[str, str, str]]:
+    """List role, provider and text of all records."""
+    with indexed.reader() as reader:
+        return sorted((hit.role, hit.provider, hit.text) for hit in reader.by_prefix(""))
+
+
+def test_an_unchanged_tree_writes_nothing_but_the_stamp(indexed: Indexed) -> None:
+    ingest(indexed)
+    before = tree(indexed.state)
+    ingest(indexed)
+    after = tree(indexed.state)
+    assert {**after, "last-refresh": b""} == {**before, "last-refresh": b""}
+
+
+def test_another_filing_files_everything_anew(indexed: Indexed) -> None:
+    ingest(indexed)
+    assert [(role, provider) for role, provider, _ in hits(indexed)] == [("note", "brain")] * 2
+    assert ingest(indexed, provider="wiki", third_party=True)["unchanged"] == 0
+    assert [(role, provider) for role, provider, _ in hits(indexed)] == [("source", "wiki")] * 2
+    ingest(indexed)
+    assert [(role, provider) for role, provider, _ in hits(indexed)] == [("note", "brain")] * 2
+
+
+def test_the_sweep_of_one_tree_leaves_another_alone(indexed: Indexed) -> None:
+    ingest(indexed)
+    (indexed.root / "other").mkdir()
+    (indexed.root / "other" / "a.md").write_text("the mill")
+    with indexed.opened(writable=True) as local:
+        handle(local, NotesRequest(root=str(indexed.root / "other")), ignore)
+    (indexed.root / "notes" / "a.md").unlink()
+    assert ingest(indexed)["removed"] == 1
+    assert [text for _, _, text in hits(indexed)] == ["the crane", "the mill"]
+
+
+def test_a_note_that_can_t_be_read_is_named_and_stays(
+    indexed: Indexed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(indexed)
+    opened = Path.open
+
+    def refused(path: Path, mode: str = "r", encoding: str | None = None) -> object:
+        if path.name == "b.md":
+            raise PermissionError(13, "Permission denied")
+        return opened(path, mode, encoding=encoding)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", refused)
+        document = ingest(indexed)
+    assert (document["skipped"], document["unreadable"]) == ({"unreadable note": 1}, ["b.md"])
+    assert document["removed"] == 0
+    assert len(hits(indexed)) == 2
+
+
+def test_secrets_of_notes_stay_outside(indexed: Indexed) -> None:
+    (indexed.root / "notes" / "c.md").write_text("password: hunter2hunter2")
+    ingest(indexed)
+    assert "password: [REDACTED:secret]" in [text for _, _, text in hits(indexed)]
+    assert not [name for name, data in tree(indexed.state).items() if b"hunter2hunter2" in data]
 
 
 def test_the_tree_is_remembered_as_it_was_asked_for(indexed: Indexed) -> None:
