@@ -61,8 +61,9 @@ def test_a_mark_fits_the_log_that_it_was_made_under(store: LocalStore, tmp_path:
         assert all(store.fits(log) for log in logs), "nothing was read yet"
         for log in logs:
             log.append([Tombstone(removed=["00" * 32])])
-        store.set_mark(logs[0])
         logs[0].append([Tombstone(removed=["11" * 32])])
+        store.set_mark(logs[0])
+        logs[0].append([Tombstone(removed=["22" * 32])])
         assert store.fits(logs[0])
         assert not store.fits(logs[1])
     finally:
