@@ -36,10 +36,10 @@ def _from_text(text: str) -> str | None:
 
 
 def _from_number(number: float) -> str | None:
-    if not math.isfinite(number):
-        return None
-    milliseconds = number if abs(number) >= EPOCH_MS_MIN else number * 1000
     try:
+        if not math.isfinite(number):
+            return None
+        milliseconds = number if abs(number) >= EPOCH_MS_MIN else number * 1000
         return _written(_EPOCH + timedelta(milliseconds=milliseconds))
     except OverflowError:
         return None

@@ -30,6 +30,7 @@ from archivist.providers.timestamps import normalised_timestamp
         ("", None),
         ("9" * 400, None),
         (10**30, None),
+        (10**4000, None),
         (float("nan"), None),
         (float("inf"), None),
         (True, None),
