@@ -57,10 +57,14 @@ _ANY_NOTE = "SELECT EXISTS (SELECT 1 FROM conversations WHERE note_root IS NOT N
 _HITS_OF_NOTE = _SELECT_HITS.format(which="note_root = ? AND note_path = ? ORDER BY event_index LIMIT ?")
 _NOTE_NAMES = "SELECT note_path, note_names FROM conversations WHERE note_root = ? AND removed_hlc = 0"
 _DIGEST = "SELECT record_id, content_sha256 FROM records WHERE population = 0 ORDER BY record_id"
-_NOTES_DIGEST = "SELECT record_id, content_sha256 FROM records WHERE population = 1 ORDER BY record_id"
+# Notes are few: finding them by a scan and sorting them costs 0.2 s of a million records, and a walk in the
+# order of the ids, which looks up every record, 3 s.
+_NOTES_DIGEST = """
+SELECT record_id, content_sha256 FROM records NOT INDEXED WHERE population = 1 ORDER BY record_id
+"""
 _BY_SOURCE = """
-SELECT c.source, count(*) FROM records r JOIN conversations c ON c.id = r.conversation GROUP BY c.source
-ORDER BY c.source
+SELECT c.source, sum(r.n) FROM (SELECT conversation, count(*) AS n FROM records GROUP BY conversation) r
+JOIN conversations c ON c.id = r.conversation GROUP BY c.source ORDER BY c.source
 """
 _META = "SELECT value FROM meta WHERE key = ?"
 _CATALOG = """

@@ -28,7 +28,7 @@ from crdt.archive import Appended, Archive, Stored
 from crdt.events import Fragment
 from crdt.manifests import Logged
 from crdt.segments import Body
-from node.composition import open_local
+from node.composition import Local, open_local
 from node.services import export, ingest
 from node.services.catalog import Document
 from node.services.requests import ExportRequest, IngestRequest
@@ -92,27 +92,34 @@ def capture_words(home: Path, state: Path) -> Captured:
     with closing(open_local(enter(home, state), writable=True)) as local:
         archive = _TimedArchive(local.archive.log, local.archive.segments)
         follower = _TimedFollower(local.index, archive)
-        maker = FragmentMaker(
-            local.redactor, socket.gethostname(), home, lambda path: workspace_of(path, home)
-        )
-        whereto = CaptureState(
-            archive=archive,
-            follower=follower,
-            catalog=local.catalog(),
-            cursors=local.local_store,
-            maker=maker,
-        )
-        roots = [
-            Roots(provider=PROVIDERS[name], root=Path(folder))
-            for name, folders in Corpus(home).roots.items()
-            for folder in folders
-            if Path(folder).is_dir()
-        ]
         began_s = time.thread_time()
-        report = capture(whereto, roots, CaptureOptions())
+        report = capture(whereto(local, archive, follower), roots(home), CaptureOptions())
         reading_s = time.thread_time() - began_s
     made = (report.events, report.redactions, report.applied.written)
     return Captured(*made, reading_s, archive.spent_s, follower.spent_s)
+
+
+def whereto(local: Local, archive: Archive, follower: ArchiveFollower) -> CaptureState:
+    """Say where a capture writes to, as the use-case does."""
+    home = local.home
+    maker = FragmentMaker(local.redactor, socket.gethostname(), home, lambda path: workspace_of(path, home))
+    return CaptureState(
+        archive=archive,
+        follower=follower,
+        catalog=local.catalog(),
+        cursors=local.local_store,
+        maker=maker,
+    )
+
+
+def roots(home: Path) -> list[Roots]:
+    """List the directories with transcripts that are there."""
+    return [
+        Roots(provider=PROVIDERS[name], root=Path(folder))
+        for name, folders in Corpus(home).roots.items()
+        for folder in folders
+        if Path(folder).is_dir()
+    ]
 
 
 def catch_up_substrings(home: Path, state: Path) -> int:
