@@ -80,6 +80,7 @@ def run_all(
     """Run commands (words) and lines of shell (text) in order and give what the commands said.
 
     `before` are words that start the common parent, such as `NAMESPACE`; a variable that is None is unset.
+    A command's first words may be `NAME=value`, and `!NAME` to unset a variable, for it alone.
     """
     own = {"XDG_RUNTIME_DIR": str(world.base / "run"), "ATRIUM_PORT": "0"}
     variables = {**world.environment(), **own, **(env or {})}
@@ -135,6 +136,18 @@ def _run(words: list[str], directory: str) -> tuple[list[str], int, str, str, in
         return words, os.waitstatus_to_exitcode(status), texts[0], texts[1], usage.ru_maxrss
 
 
+def _with_variables(words: list[str]) -> list[str]:
+    """Set the variables that stand before a command and give the rest."""
+    rest = list(words)
+    while rest and (rest[0].startswith("!") or rest[0].partition("=")[0].isupper()):
+        name, _, value = rest.pop(0).partition("=")
+        if name.startswith("!"):
+            os.environ.pop(name[1:], None)
+        else:
+            os.environ[name] = value
+    return rest
+
+
 def _be_the_command(words: list[str], directory: str, streams: tuple[int, int]) -> NoReturn:
     status: object = 1
     try:
@@ -142,7 +155,7 @@ def _be_the_command(words: list[str], directory: str, streams: tuple[int, int]) 
         for number, descriptor in enumerate((nothing, *streams)):
             os.dup2(descriptor, number)
         os.chdir(directory)
-        sys.argv = [f"{CHECKOUT}/cli/main.py", *words]
+        sys.argv = [f"{CHECKOUT}/cli/main.py", *_with_variables(words)]
         from cli.main import main as command
 
         command()
