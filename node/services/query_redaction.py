@@ -32,9 +32,12 @@ def _redacted(line: str, redact: Callable[[str], tuple[str, int]]) -> str:
     """Redact the question of a line, or all of a line that is none."""
     try:
         document = json.loads(line)
-        question, count = redact(document["query"])
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, RecursionError):
         return redact(line)[0]
+    query = document.get("query") if isinstance(document, dict) else None
+    if not isinstance(query, str):
+        return redact(line)[0]
+    question, count = redact(query)
     if not count:
         return line
     return json.dumps({**document, "query": question}, ensure_ascii=False, separators=(",", ":"))

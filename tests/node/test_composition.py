@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from crdt.errors import IndexUnavailable, ReadOnlyState
-from tests.retrieval.archive_kit import Indexed, body
+from crdt.ids import conversation_id
+from crdt.manifests import Tombstone
+from tests.retrieval.archive_kit import SOURCE, Indexed, body
 
 
 def test_a_reader_of_nothing_creates_nothing(tmp_path: Path) -> None:
@@ -56,6 +58,27 @@ def test_a_rebuild_takes_the_place_of_the_old_index(tmp_path: Path) -> None:
         with local.reader() as reader:
             assert reader.by_source() == {"claude-code": 1}
             assert reader.has_substring_lane
+
+
+def test_texts_of_deleted_records_go_once_the_letters_forgot_them(tmp_path: Path) -> None:
+    indexed = Indexed(tmp_path).tell(body("pier", ["the pier"]))
+    with indexed.opened(writable=True) as local:
+        local.archive.commit([], tombstone=Tombstone(removed=[conversation_id(SOURCE, "pier")]))
+        local.follower.catch_up()
+        retired = "SELECT text FROM retired"
+        assert local.index.connection.execute(retired).fetchall() == [("the pier",)]
+        local.substrings.catch_up()
+        assert local.index.connection.execute(retired).fetchall() == [("",)]
+
+
+def test_the_catalog_of_a_reader_sees_what_is_committed_and_nothing_else(tmp_path: Path) -> None:
+    indexed = Indexed(tmp_path).tell(body("pier", ["the pier"]))
+    with indexed.opened(writable=True) as local, local.reader() as reader:
+        seen, written = local.catalog(reader), local.catalog()
+        with local.index.transaction():
+            local.index.connection.execute("DELETE FROM conversations")
+            assert written.find(conversation_id(SOURCE, "pier")) is None
+            assert seen.find(conversation_id(SOURCE, "pier")) is not None
 
 
 def test_what_was_opened_is_closed(tmp_path: Path) -> None:
