@@ -77,18 +77,25 @@ def interrupted(stop: KeyboardInterrupt | None = None) -> int:
 
 
 def pipe_closed() -> int:
-    """End quietly after the reader of our output went away.
-
-    Python flushes standard output once more at its end, so it is pointed at nothing.
-    """
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """End quietly after the reader of our output went away."""
+    drop_output()
     return PIPE_CLOSED
+
+
+def drop_output() -> None:
+    """Point standard output at nothing, since Python flushes it once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def system(error: OSError) -> int:
     """Report what the operating system refused."""
     from node.paths import system_error
 
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # It was our output that could not be written.
+        drop_output()
     return known(system_error(error))
 
 

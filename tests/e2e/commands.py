@@ -23,7 +23,7 @@ TIMEOUT_S = 100
 UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 """Takes from root what lets it pass by the modes of files; anybody else needs no such thing."""
 NAMESPACE = ("unshare", "--mount")
-BUGS = ("Traceback", "unexpected", "a bug")
+BUGS = ("Traceback", ", a bug")
 IMPORTS = ("click", "archivist.capture", "archivist.ingest", "node.composition", "cli.group")
 STDERR_LINES_MAX = 3
 
