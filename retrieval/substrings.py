@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 
 from crdt.errors import Damaged
 from crdt.sqlite import faults, open_writer, transaction
@@ -27,6 +28,8 @@ CHARS_MIN = 3
 UNSPACED_CHARS_MIN = 2
 """Most words of Chinese have two characters."""
 BATCH_RECORDS = 2_000
+BATCH_CHARS = 8 << 20
+"""What one transaction takes in, whichever is reached first: a single message can have 64 MiB."""
 PATTERN_CHARS_MAX = 1_000
 """Characters of a query that are looked for; the trigram tokenizer pays for every one."""
 
@@ -48,7 +51,7 @@ _GET = "SELECT value FROM meta WHERE key = ?"
 _SET = "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _COUNT_NEW = "SELECT count(*) FROM texts WHERE id > ?"
 _NEW = "SELECT id, text FROM texts WHERE id > ? ORDER BY id LIMIT ?"
-_RETIRED = "SELECT id, record, text FROM retired WHERE id > ? ORDER BY id LIMIT ?"
+_RETIRED = "SELECT id, text, record FROM retired WHERE id > ? ORDER BY id LIMIT ?"
 _ADD = "INSERT INTO substrings (rowid, text) VALUES (?, ?)"
 _FORGET = "INSERT INTO substrings (substrings, rowid, text) VALUES ('delete', ?, ?)"
 _GENERATION = "SELECT value FROM meta WHERE key = 'generation'"
@@ -70,6 +73,8 @@ WHERE t.id > ?1 AND r.role IN (SELECT value FROM json_each(?2)) AND has_pattern(
 ORDER BY r.record_id LIMIT ?3
 """
 _SCAN_SCOPED = _SCAN.replace("ORDER BY", f"{_SCOPE}ORDER BY")
+
+RowT = TypeVar("RowT", tuple[int, str], tuple[int, str, int])
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
@@ -143,7 +148,7 @@ class SubstringFollower:
         total = index.execute(_COUNT_NEW, (_value(lane, "record"),)).fetchone()[0]
         while self._forget_batch(lane, index):
             pass
-        while batch := index.execute(_NEW, (_value(lane, "record"), BATCH_RECORDS)).fetchall():
+        while batch := _next_batch(index, _value(lane, "record")):
             with transaction(lane):
                 lane.executemany(_ADD, batch)
                 lane.execute(_SET, ("record", batch[-1][0]))
@@ -158,16 +163,40 @@ class SubstringFollower:
         A row whose text was dropped was forgotten before; a lane that lost that in a power cut keeps a few
         letters of no record, which no answer shows.
         """
-        retired = index.execute(_RETIRED, (_value(lane, "retired"), BATCH_RECORDS)).fetchall()
+        retired = _next_retired(index, _value(lane, "retired"))
         if not retired:
             return False
         seen = _value(lane, "record")
         with transaction(lane):
             lane.executemany(
-                _FORGET, [(record, text) for _, record, text in retired if text and record <= seen]
+                _FORGET, [(record, text) for _, text, record in retired if text and record <= seen]
             )
             lane.execute(_SET, ("retired", retired[-1][0]))
         return True
+
+
+def _next_batch(index: sqlite3.Connection, after: int) -> list[tuple[int, str]]:
+    """Read the records that follow a row, as many as fit."""
+    with closing(index.execute(_NEW, (after, BATCH_RECORDS))) as rows:
+        return _as_many_as_fit(rows)
+
+
+def _next_retired(index: sqlite3.Connection, after: int) -> list[tuple[int, str, int]]:
+    """Read the retired rows that follow one, as many as fit: each with its text and its record."""
+    with closing(index.execute(_RETIRED, (after, BATCH_RECORDS))) as rows:
+        return _as_many_as_fit(rows)
+
+
+def _as_many_as_fit(rows: Iterable[RowT]) -> list[RowT]:
+    """Take rows, whose texts stand second, until they are enough for a transaction."""
+    batch: list[RowT] = []
+    chars = 0
+    for row in rows:
+        batch.append(row)
+        chars += len(row[1])
+        if chars >= BATCH_CHARS:
+            break
+    return batch
 
 
 def _is_of_this_version(lane: sqlite3.Connection) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from retrieval import substrings
 from retrieval.index_schema import discard_database
 from retrieval.models import Deadline, Filter, Hit
 from retrieval.substrings import has_unspaced_script
@@ -131,3 +132,15 @@ def test_a_damaged_lane_is_scanned_for_and_made_anew_by_the_next_writer(indexed,
     assert names(found(indexed, "wal")) == {"a wallpaper", "the wall"}
     with indexed.reader() as reader:
         assert reader.has_substring_lane
+
+
+def test_large_texts_are_taken_in_few_at_a_time(indexed, monkeypatch):
+    monkeypatch.setattr(substrings, "BATCH_CHARS", 100)
+    indexed.tell(*(body(f"a{n}", [f"wallpaper {n} {'x' * 60}"]) for n in range(7)), letters=False)
+    seen: list[int] = []
+    with indexed.opened(writable=True) as local:
+        assert local.substrings.catch_up(lambda done, _total: seen.append(done)) == 7
+    assert seen == [2, 4, 6, 7]
+    indexed.tell(*(body(f"a{n}", [f"door {n} {'x' * 60}"]) for n in range(7)))
+    assert found(indexed, "wallp") == []
+    assert len(found(indexed, "door")) == 7
