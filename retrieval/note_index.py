@@ -31,6 +31,8 @@ _OF_ANOTHER = "SELECT EXISTS (SELECT 1 FROM conversations WHERE population = 1 A
 _ROLE = "SELECT last_id FROM conversations WHERE id = ?"
 _DELETE_NOTE = "DELETE FROM conversations WHERE id = ?"
 _BATCH_NOTES = 200
+_BATCH_CHARS = 8 << 20
+"""What one transaction writes, whichever is reached first: a single note can have 8 MiB."""
 _CHANGES = "note_changes"
 
 
@@ -80,15 +82,17 @@ class NoteIndex:
         known = {path: rest for path, *rest in self._index.connection.execute(_NOTES, (root.row,))}
         report = NoteReport()
         batch: list[tuple[Note, int | None]] = []
+        chars = 0
         for note in notes:
             row, *filed = known.get(note.relative_path, (None,))
             if filed == [self._names(note), root.provider, self._revision(note), root.role]:
                 report.unchanged += 1
                 continue
             batch.append((note, row))
-            if len(batch) >= _BATCH_NOTES:
+            chars += sum(len(chunk.text) for chunk in note.chunks)
+            if len(batch) >= _BATCH_NOTES or chars >= _BATCH_CHARS:
                 self._write(root, batch, report)
-                batch = []
+                batch, chars = [], 0
         self._write(root, batch, report)
         return report
 

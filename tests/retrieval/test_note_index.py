@@ -273,10 +273,11 @@ def stored(notes: Notes) -> tuple[object, ...]:
     return connection.execute(RECORDS).fetchall(), full_text(connection, "words", named, ("crane", "one"))
 
 
+@pytest.mark.parametrize(("bound", "reached"), [("_BATCH_NOTES", 2), ("_BATCH_CHARS", 12)])
 def test_many_notes_are_written_in_batches_and_an_error_keeps_the_finished_ones(
-    notes: Notes, monkeypatch: pytest.MonkeyPatch
+    notes: Notes, monkeypatch: pytest.MonkeyPatch, bound: str, reached: int
 ) -> None:
-    monkeypatch.setattr(note_index, "_BATCH_NOTES", 2)
+    monkeypatch.setattr(note_index, bound, reached)
 
     def many() -> Iterator[Note]:
         for number in range(5):
