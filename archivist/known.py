@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import msgspec
 
 from archivist.fragments import Made, seal
-from crdt.events import Conversation, Event, Fragment
+from crdt.events import Conversation, Event, Fragment, Origin
 from crdt.union import Stamped, event_key, says_the_same, union
 from retrieval.index_catalog import Catalog
 
@@ -83,12 +83,19 @@ class KnownEvents:
 
 
 def without(made: Made, known: Iterable[Event]) -> Made | None:
-    """Take known events out of a fragment; None when nothing is left of it."""
+    """Take known events out of a fragment; None when nothing is left of it.
+
+    A captured event that stands further up in its file than the known copy is news: by its place the union
+    orders what was said in one moment, whichever file was captured first.
+    """
+    is_captured = made.fragment.origin == Origin.CAPTURE
     by_key = {event_key(event): event for event in known}
     fresh = [
         event
         for event in made.fragment.events
-        if (old := by_key.get(event_key(event))) is None or not says_the_same(old, event)
+        if (old := by_key.get(event_key(event))) is None
+        or not says_the_same(old, event)
+        or (is_captured and event.seq < old.seq)
     ]
     if not fresh:
         return None

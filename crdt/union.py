@@ -157,9 +157,14 @@ def _rank(served: Served) -> tuple[int, int, str]:
 
 
 def _serve(candidates: Sequence[Served]) -> Served:
-    """Choose the version of the highest rank, and of those that say the same the earliest captured."""
+    """Choose the version of the highest rank, and of those that say the same the one first in its file.
+
+    A resumed session's file repeats events further down: their place must not depend on which file was
+    captured first.  `candidates` are in order of capture, which decides between equal places.
+    """
     best = max(candidates, key=_rank)
-    return next(item for item in candidates if says_the_same(item.event, best.event))
+    same = [item for item in candidates if says_the_same(item.event, best.event)]
+    return min(same, key=lambda item: item.event.seq)
 
 
 def _conflict(key: str, served: Served, candidates: Sequence[Served]) -> Conflict | None:

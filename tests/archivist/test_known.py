@@ -184,3 +184,18 @@ def test_asking_is_safe_beside_the_thread_that_writes(kept: Kept) -> None:
         writer.join()
         assert failures == []
         assert all(known.new_part(item) is None for item in fragments)
+
+
+def test_a_copy_further_up_its_file_is_news_for_its_place(kept: Kept, known: KnownEvents) -> None:
+    resumed = [msgspec.structs.replace(event(place), seq=place + 1) for place in (0, 1)]
+    kept.append(made(resumed, "resumed.jsonl").fragment)
+    first = made([event(0), event(1)])
+    assert known.new_part(first) is first
+    kept.append(first.fragment)
+    assert known.new_part(first) is None
+    assert known.new_part(made(resumed, "resumed.jsonl")) is None
+
+
+def test_an_ingested_copy_is_never_news_for_its_place(kept: Kept, known: KnownEvents) -> None:
+    kept.append(made([msgspec.structs.replace(event(0), seq=7)]).fragment)
+    assert known.new_part(made([event(0)], origin=Origin.INGEST)) is None

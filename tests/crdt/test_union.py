@@ -314,3 +314,14 @@ def test_a_fragment_is_not_changed_by_a_union() -> None:
     before = encode_canonical(made)
     union([stamped(made, 1)])
     assert encode_canonical(made) == before
+
+
+def test_a_copy_in_another_file_leaves_the_place_to_the_one_further_up() -> None:
+    at = "2026-03-01T08:00:00.000Z"
+    first = fragment(event("a", 3, timestamp=at), event("b", 4, timestamp=at))
+    resumed = fragment(event("a", 5, timestamp=at), path="resumed.jsonl")
+    orders = [
+        [item.event.id for item in union([stamped(first, one), stamped(resumed, other)]).served]
+        for one, other in ((1, 2), (2, 1))
+    ]
+    assert orders[0] == orders[1] == [event("a", 3).id, event("b", 4).id]
