@@ -39,13 +39,15 @@ def test_closed_streams_are_borne(world: World) -> None:
         assert run(world, "status", closed=closed).returncode == 0, closed
 
 
-def test_bytes_that_are_no_characters_are_borne(world: World) -> None:
+def test_bytes_that_are_no_characters_are_borne_and_echoed_escaped(world: World) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "cli.main", b"search", b"\xff\xfe", b"--all"],
+        [sys.executable, "-m", "cli.main", b"ingest", b"absent-\xff.jsonl"],
         capture_output=True,
         timeout=60,
         check=False,
         env=world.environment(),
     )
-    assert done.returncode in (0, 1, 2)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"absent-" in done.stderr
     assert b"Traceback" not in done.stderr
+    assert done.stderr.decode("utf-8")

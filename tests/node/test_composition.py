@@ -42,6 +42,7 @@ def test_a_rebuild_that_fails_leaves_the_old_index(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         fail()
+    assert not list((indexed.state / "derived").glob("rebuild-*"))
     with indexed.reader() as reader:
         assert reader.by_source() == {"claude-code": 1}
 

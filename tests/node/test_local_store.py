@@ -40,6 +40,7 @@ def test_ingested_lines_belong_to_a_version_of_the_redactor(store: LocalStore) -
 def test_trees_of_notes_are_kept_as_they_were_asked_for(store: LocalStore) -> None:
     root = NoteRoot(path="/notes", provider="brain", exclude=("drafts", "old"), third_party=False)
     store.set_note_root(root)
+    assert store.note_roots() == [root]
     other = NoteRoot(path="/notes", provider="wiki", exclude=(), third_party=True)
     store.set_note_root(other)
     assert store.note_roots() == [other]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from crdt import archive_file
 from tests.cli.conftest import Shell
 
 
@@ -11,6 +16,32 @@ def test_a_directory_is_refused(filled: Shell) -> None:
 
 def test_a_place_that_does_not_exist_is_refused(filled: Shell) -> None:
     filled.run("export", filled.world.work / "absent" / "all.jsonl").refused("absent")
+
+
+def conversations_in(path: Path) -> int:
+    """Count the lines after the manifest."""
+    return path.read_bytes().count(b"\n") - 1
+
+
+def test_people_are_told_how_many_there_are(filled: Shell) -> None:
+    target = filled.world.work / "all.jsonl"
+    said = filled.run("export", target).ok().out
+    assert said.startswith(f"{conversations_in(target)} conversations written to ")
+
+
+def test_all_brings_back_what_a_later_ingest_removed(filled: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, one, now = (filled.world.work / f"{name}.jsonl" for name in ("whole", "one", "now"))
+    filled.run("export", whole).ok()
+    line = whole.read_bytes().split(b"\n")[1]
+    archive_file.write(one, [line])
+    monkeypatch.setenv("ATRIUM_STATE", str(filled.world.base / "other"))
+    filled.run("ingest", whole).ok()
+    filled.run("ingest", one).ok()
+    filled.run("export", now).ok()
+    kept = conversations_in(now)
+    assert kept < conversations_in(whole)
+    filled.run("export", now, "--all").ok()
+    assert conversations_in(now) == conversations_in(whole)
 
 
 def test_an_existing_file_is_replaced_as_a_whole(filled: Shell) -> None:
