@@ -6,6 +6,9 @@ The edges map once: REST to problem+json by `http_status`, the command to `exit_
     AtriumError                internal             500  1
     ├── BadInput               bad_input            400  2   what was given can't be used
     │   ├── ArchiveRefused     archive_refused      422  2   an archive file fails its manifest or format
+    │   ├── EntryRefused       entry_refused        422  2   bytes that are no truly signed entry
+    │   ├── NotAllowed         not_allowed          403  2   the space's roster gives no right to it
+    │   ├── Changed            changed              409  2   somebody else changed it in the meantime
     │   ├── NotFound           not_found            404  2   no such record, conversation, file or project
     │   └── SettingsInvalid    settings_invalid     400  2   config.toml or a flag names something unknown
     ├── NothingPending         nothing_pending      404  3   no such pending thing
@@ -52,6 +55,27 @@ class ArchiveRefused(BadInput):
 
     code, http_status = "archive_refused", 422
     default_hint = "export the archive again on the machine it came from"
+
+
+class EntryRefused(BadInput):
+    """Bytes that are no well-formed, truly signed entry; nothing of them was taken."""
+
+    code, http_status = "entry_refused", 422
+    default_hint = "whoever made these bytes is faulty or malicious; ask for them again"
+
+
+class NotAllowed(BadInput):
+    """The roster of the space does not give the right to do this."""
+
+    code, http_status = "not_allowed", 403
+    default_hint = "run `atrium spaces` to see what this node may do where"
+
+
+class Changed(BadInput):
+    """What was to be changed is no longer as the asker saw it."""
+
+    code, http_status = "changed", 409
+    default_hint = "read it again and repeat the change"
 
 
 class NotFound(BadInput):
