@@ -1,7 +1,8 @@
-"""Run use-cases off the event loop: reads side by side, writes one after the other.
+"""Run use-cases off the event loop: reads and commits side by side, writes one after the other.
 
-All writing of a node happens in one thread, first come, first served.  Both queues are bounded: beyond the
-bound a caller is told to come back, instead of waiting without end.
+Archive and index are written in one thread, first come, first served.  Records are committed in threads of
+their own, since each waits for the disk, and one flush serves all that wait.  Every queue is bounded: beyond
+the bound a caller is told to come back, instead of waiting without end.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 READERS = 4
 READS_MAX = 128
 WRITES_MAX = 64
+COMMITTERS = 16
+COMMITS_MAX = 256
 """Waiting and running, together."""
 
 T = TypeVar("T")
@@ -76,6 +79,7 @@ class Workers:
     def __init__(self) -> None:
         self._reads = Lane("read", threads=READERS, waiting_max=READS_MAX)
         self._writes = Lane("write", threads=1, waiting_max=WRITES_MAX)
+        self._commits = Lane("commit", threads=COMMITTERS, waiting_max=COMMITS_MAX)
         self._stopping = threading.Event()
 
     def start_call(self, report: Report) -> Call:
@@ -84,7 +88,8 @@ class Workers:
 
     async def run(self, case: UseCase, work: Callable[[], Document]) -> Document:
         """Run work of a use-case in the lane that it belongs to."""
-        return await (self.write(work) if case.writes else self.read(work))
+        lanes = {"read": self._reads, "write": self._writes, "commit": self._commits}
+        return await self._in(lanes[case.lane], work)
 
     async def read(self, work: Callable[[], T]) -> T:
         """Run work that changes nothing."""
@@ -101,6 +106,7 @@ class Workers:
     async def close(self, last: Callable[[], None]) -> None:
         """End the threads; `last` is run in the writing thread when all else has ended."""
         await self._reads.close()
+        await self._commits.close()
         await asyncio.wrap_future(self._writes.submit(last))
         await self._writes.close()
 

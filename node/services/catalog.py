@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from node.paths import system_error
 from node.services import requests
@@ -21,6 +21,9 @@ Document = dict[str, object]
 Progress = Callable[[Document], None]
 """Takes `{"phase", "done", "total", "unit", …}`; called at most a few times a second."""
 Handler = Callable[["Local", requests.Request, Progress], Document]
+LaneName = Literal["read", "write", "commit"]
+"""Where a node runs a use-case: reads side by side; writes of archive and index one after the other; commits
+of records side by side, so that one flush of the disk serves many, and never behind a long write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +32,13 @@ class UseCase:
 
     name: str
     request: type[requests.Request]
-    writes: bool
+    lane: LaneName
     module: str
+
+    @property
+    def writes(self) -> bool:
+        """Tell whether it needs a state directory that can be written."""
+        return self.lane != "read"
 
     def load(self) -> Handler:
         """Import the module and return its `handle`."""
@@ -52,10 +60,8 @@ class UseCase:
             raise system_error(error) from error
 
 
-def _case(name: str, request: type[requests.Request], *, writes: bool = False) -> UseCase:
-    return UseCase(
-        name=name, request=request, writes=writes, module=f"node.services.{name.replace('-', '_')}"
-    )
+def _case(name: str, request: type[requests.Request], lane: LaneName = "read") -> UseCase:
+    return UseCase(name=name, request=request, lane=lane, module=f"node.services.{name.replace('-', '_')}")
 
 
 USE_CASES: dict[str, UseCase] = {
@@ -67,12 +73,12 @@ USE_CASES: dict[str, UseCase] = {
         _case("status", requests.StatusRequest),
         _case("doctor", requests.DoctorRequest),
         _case("gaps", requests.GapsRequest),
-        _case("capture", requests.CaptureRequest, writes=True),
-        _case("ingest", requests.IngestRequest, writes=True),
-        _case("ingest-notes", requests.NotesRequest, writes=True),
+        _case("capture", requests.CaptureRequest, "write"),
+        _case("ingest", requests.IngestRequest, "write"),
+        _case("ingest-notes", requests.NotesRequest, "write"),
         _case("export", requests.ExportRequest),
-        _case("redact", requests.RedactRequest, writes=True),
-        _case("rebuild", requests.RebuildRequest, writes=True),
-        _case("prepare-context", requests.PrepareRequest, writes=True),
+        _case("redact", requests.RedactRequest, "write"),
+        _case("rebuild", requests.RebuildRequest, "write"),
+        _case("prepare-context", requests.PrepareRequest, "write"),
     )
 }

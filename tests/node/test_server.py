@@ -45,7 +45,7 @@ class Node:
     def serve(self, name: str, handle: Handle, *, writes: bool = False) -> None:
         module = f"handlers_of_a_test_{name}"
         self.monkeypatch.setitem(sys.modules, module, cast("object", SimpleNamespace(handle=handle)))
-        case = UseCase(name=name, request=SearchRequest, writes=writes, module=module)
+        case = UseCase(name=name, request=SearchRequest, lane="write" if writes else "read", module=module)
         self.monkeypatch.setitem(USE_CASES, name, case)
 
     async def send(self, request: bytes) -> tuple[int, list[dict[str, Document]]]:

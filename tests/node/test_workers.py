@@ -8,6 +8,8 @@ import threading
 import pytest
 
 from crdt.errors import Cancelled, Unavailable
+from node.services.catalog import Document, UseCase
+from node.services.requests import SearchRequest
 from node.workers import Lane, Workers
 
 
@@ -29,6 +31,24 @@ async def test_a_read_does_not_wait_for_a_write() -> None:
     free = threading.Event()
     write = asyncio.ensure_future(workers.write(lambda: free.wait(20)))
     assert await asyncio.wait_for(workers.read(lambda: "read"), 10) == "read"
+    assert not write.done()
+    free.set()
+    assert await write
+    await workers.close(lambda: None)
+
+
+async def test_commits_run_side_by_side_and_wait_for_no_write() -> None:
+    workers = Workers()
+    free = threading.Event()
+    together = threading.Barrier(2)
+    case = UseCase(name="x", request=SearchRequest, lane="commit", module="unused")
+
+    def commit() -> Document:
+        return {"place": together.wait(20)}
+
+    write = asyncio.ensure_future(workers.write(lambda: free.wait(20)))
+    places = await asyncio.gather(*(workers.run(case, commit) for _ in range(2)))
+    assert sorted(str(document["place"]) for document in places) == ["0", "1"]
     assert not write.done()
     free.set()
     assert await write
