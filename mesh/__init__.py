@@ -1,13 +1,16 @@
 """Bring the feeds and the archives of linked nodes level.
 
-There is no code here yet: one node runs alone so far.  The package exists because its place in
-the layers is settled, and the rest of the application is written as if it were full: nothing
-outside it opens a socket to another machine, and what will cross the mesh (feed entries and
-archive segments, nothing else) is already self-contained and named by its hash or its author.
+One node runs alone so far: nothing here opens a socket yet.  What will cross the mesh (feed entries
+and archive segments, nothing else) is already self-contained and named by its hash or its author.
+
+What lives here
+---------------
+- identity    the Ed25519 key of this node, the key that is promised to follow it, and their file
+- identity_backup
+              both in one file for elsewhere, sealed with a passphrase if wanted
 
 What will live here
 -------------------
-- identity    the Ed25519 key of this node and what it signs
 - trust       link tokens, grants and the roster of a space
 - discovery   neighbours on the local network, as hints of addresses and never as proof of anything
 - handshake, wire, sync

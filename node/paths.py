@@ -46,6 +46,11 @@ class StatePaths(NamedTuple):
         return self.root / "config.toml"
 
     @property
+    def identity(self) -> Path:
+        """The node's key; never in backups, never logged."""
+        return self.root / "identity.key"
+
+    @property
     def feeds_db(self) -> Path:
         """Canonical fragments and feed entries."""
         return self.root / "canonical" / "feeds.db"

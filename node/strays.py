@@ -13,6 +13,7 @@ def sweep_strays(paths: StatePaths) -> int:
     """Remove them and return how many there were; raises what `write_error` says where that fails."""
     places = (
         (paths.root, f"{paths.last_refresh.name}.new-*"),
+        (paths.root, f"{paths.identity.name}.new-*"),
         (paths.derived, "*.new-*"),
         (paths.derived, "rebuild-*"),
         (paths.segments, "??/.tmp-*"),
