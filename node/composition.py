@@ -7,6 +7,7 @@ state's lock; a reader creates nothing.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from node.config import NodeConfig
     from node.local_store import LocalStore
     from node.paths import StatePaths
+    from node.workers import FollowSoon
     from retrieval.follow import ArchiveFollower
     from retrieval.index_catalog import Catalog
     from retrieval.index_reader import IndexReader
@@ -40,6 +42,10 @@ class Local:
         self._index_inode = 0
         self.served_by = served_by
         """`node` or `in_process`, as answers say it."""
+        self.records_lock = threading.RLock()
+        """Held by who reads a record to change it."""
+        self.follow_soon: FollowSoon | None = None
+        """How a node brings its index level from another thread than the writing one."""
 
     @property
     def paths(self) -> StatePaths:

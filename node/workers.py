@@ -36,15 +36,28 @@ class Lane:
 
     def __init__(self, name: str, *, threads: int, waiting_max: int) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
-        self._places = threading.Semaphore(waiting_max)
+        self._lock = threading.Lock()
+        self._waiting_max = waiting_max
+        self._taken = 0
+
+    @property
+    def taken(self) -> int:
+        """How much waits and runs."""
+        return self._taken
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Queue the work; raises `Unavailable` when there is no place."""
-        if not self._places.acquire(blocking=False):
-            raise Unavailable("the node has too much to do", hint="try again in a few seconds")
+        with self._lock:
+            if self._taken == self._waiting_max:
+                raise Unavailable("the node has too much to do", hint="try again in a few seconds")
+            self._taken += 1
         future = self._pool.submit(work)
-        future.add_done_callback(lambda _done: self._places.release())
+        future.add_done_callback(self._leave)
         return future
+
+    def _leave(self, _done: Future[T]) -> None:
+        with self._lock:
+            self._taken -= 1
 
     async def close(self) -> None:
         """Drop what waits and return when what runs has ended."""
@@ -99,6 +112,10 @@ class Workers:
         """Run work in the writing thread, after everything that was queued before."""
         return await self._in(self._writes, work)
 
+    def follow_soon(self, work: Callable[[], None]) -> FollowSoon:
+        """Make what lets other threads have the index brought level by `work`."""
+        return FollowSoon(self._writes, work)
+
     def stop(self) -> None:
         """Refuse new work and end what runs at its next sign of progress."""
         self._stopping.set()
@@ -114,6 +131,35 @@ class Workers:
         if self._stopping.is_set():
             raise _stopping_error()
         return await asyncio.wrap_future(lane.submit(work))
+
+
+class FollowSoon:
+    """Brings the index level in the writing thread, once for all who ask in the meantime."""
+
+    def __init__(self, lane: Lane, work: Callable[[], None]) -> None:
+        self._lane = lane
+        self._work = work
+        self._lock = threading.Lock()
+        self._next: Future[None] | None = None
+        self._is_near = True
+        self._running = 0
+
+    def __call__(self) -> Future[None] | None:
+        """Queue a run that begins after now; None where other writing comes before it."""
+        with self._lock:
+            if self._next is None:
+                self._is_near = self._lane.taken <= self._running
+                self._next = self._lane.submit(self._run)
+            return self._next if self._is_near else None
+
+    def _run(self) -> None:
+        with self._lock:
+            # What is committed from here on may be missed by this run, and asks for another.
+            self._next, self._running = None, 1
+        try:
+            self._work()
+        finally:
+            self._running = 0
 
 
 def bind(case: UseCase, local: Local, request: Request, call: Call) -> Callable[[], Document]:
