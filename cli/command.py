@@ -52,12 +52,7 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or name the nearest one there is."""
-        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            import difflib
-
-            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
-            guess = f", did you mean `{near[0]}`?" if near else ""
-            ctx.fail(f"there is no command `{args[0]}`{guess}")
+        _refuse_unknown(self, ctx, args)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -66,6 +61,21 @@ class Commands(click.Group):
         for section, commands in self._table.items():
             with formatter.section(section):
                 formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
+
+
+class Family(click.Group):
+    """A command that has commands of its own, and does something without any of them too."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Give the help text, plain in a pipe."""
+        return _rich_help(self, ctx) if _on_a_terminal() else super().get_help(ctx)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the nearest one there is."""
+        _refuse_unknown(self, ctx, args)
+        return super().resolve_command(ctx, args)
 
 
 Decorator = Callable[[Function], Command]
@@ -83,8 +93,33 @@ def declare(name: str, options: Callable[..., object], examples: Sequence[str]) 
         def callback(**given: object) -> object:
             return run(options(**given))
 
-        help_text = f"{run.__doc__}\n\n\b\n" + "\n".join(f"  {example}" for example in examples)
+        help_text = _help_text(run, examples)
         return click.command(name, cls=Command, context_settings=CONTEXT, help=help_text)(callback)
+
+    return decorate
+
+
+def declare_family(
+    name: str, options: Callable[..., object], examples: Sequence[str]
+) -> Callable[[Function], Family]:
+    """Declare a command as `declare` does; other commands are added to it by `add_command`.
+
+    Its function runs when none of those is called.
+    """
+
+    def decorate(run: Function) -> Family:
+        @wraps(run)
+        def callback(**given: object) -> object:
+            is_alone = click.get_current_context().invoked_subcommand is None
+            return run(options(**given)) if is_alone else None
+
+        return click.group(
+            name,
+            cls=Family,
+            context_settings=CONTEXT,
+            help=_help_text(run, examples),
+            invoke_without_command=True,
+        )(callback)
 
     return decorate
 
@@ -93,6 +128,21 @@ def json_option(function: Function) -> Function:
     """Add `--json`."""
     text = "Print one JSON document instead of lines for people."
     return click.option("--json", "as_json", is_flag=True, help=text)(function)
+
+
+def _help_text(run: Function, examples: Sequence[str]) -> str:
+    return f"{run.__doc__}\n\n\b\n" + "\n".join(f"  {example}" for example in examples)
+
+
+def _refuse_unknown(group: click.Group, ctx: click.Context, args: list[str]) -> None:
+    """Name the command that is nearest to one that is not there."""
+    if not args or args[0].startswith("-") or group.get_command(ctx, args[0]) is not None:
+        return
+    import difflib
+
+    near = difflib.get_close_matches(args[0], group.list_commands(ctx), n=1)
+    guess = f", did you mean `{near[0]}`?" if near else ""
+    ctx.fail(f"there is no command `{args[0]}`{guess}")
 
 
 def _on_a_terminal() -> bool:

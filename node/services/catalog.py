@@ -34,6 +34,7 @@ class UseCase:
     request: type[requests.Request]
     lane: LaneName
     module: str
+    function: str = "handle"
 
     @property
     def writes(self) -> bool:
@@ -41,8 +42,8 @@ class UseCase:
         return self.lane != "read"
 
     def load(self) -> Handler:
-        """Import the module and return its `handle`."""
-        handler: Handler = importlib.import_module(self.module).handle
+        """Import the module and return its function."""
+        handler: Handler = getattr(importlib.import_module(self.module), self.function)
         return handler
 
     def needs_to_write(self, request: requests.Request) -> bool:
@@ -61,7 +62,15 @@ class UseCase:
 
 
 def _case(name: str, request: type[requests.Request], lane: LaneName = "read") -> UseCase:
-    return UseCase(name=name, request=request, lane=lane, module=f"node.services.{name.replace('-', '_')}")
+    """Name a use-case by its module, which has one `handle`, or as `module.function` where it has several."""
+    module, _, function = name.replace("-", "_").partition(".")
+    return UseCase(
+        name=name,
+        request=request,
+        lane=lane,
+        module=f"node.services.{module}",
+        function=function or "handle",
+    )
 
 
 USE_CASES: dict[str, UseCase] = {

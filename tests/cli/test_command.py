@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 
 import click
 import pytest
 
-from cli.command import Commands
+from cli.command import Commands, declare, declare_family, json_option
 from cli.group import group
 from tests.cli.conftest import Shell
 from tests.cli.test_group import NAMES
@@ -40,3 +41,49 @@ def test_a_command_is_imported_by_its_name() -> None:
     found = group.get_command(click.Context(group), "ingest-notes")
     assert found is sys.modules["cli.commands.ingest_notes"].command
     assert group.get_command(click.Context(group), "absent") is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    as_json: bool
+
+
+def family() -> click.Group:
+    """Make a command with one command of its own; both say who was called and with what."""
+
+    @declare_family("trees", Asked, ("atrium trees",))
+    @json_option
+    def trees(options: Asked) -> str:
+        """List the trees."""
+        return f"trees {options.as_json}"
+
+    @declare("plant", Asked, ("atrium trees plant",))
+    @json_option
+    def plant(options: Asked) -> str:
+        """Plant one."""
+        return f"plant {options.as_json}"
+
+    trees.add_command(plant)
+    return trees
+
+
+def called(*words: str) -> object:
+    with family().make_context("trees", list(words)) as context:
+        return context.command.invoke(context)
+
+
+def test_a_family_answers_alone_and_by_each_of_its_commands() -> None:
+    assert called() == "trees False"
+    assert called("--json") == "trees True"
+    assert called("plant", "--json") == "plant True"
+
+
+def test_a_family_names_the_nearest_of_its_commands() -> None:
+    with pytest.raises(click.UsageError, match="did you mean `plant`"):
+        called("plan")
+
+
+def test_a_family_explains_itself_with_its_examples() -> None:
+    shown = family().get_help(click.Context(family(), info_name="trees"))
+    assert "atrium trees" in shown
+    assert "Plant one." in shown
