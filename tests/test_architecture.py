@@ -45,7 +45,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "rich": ("cli/*.py", "cli/commands/*.py"),
     "rich_click": ("cli/*.py", "cli/commands/*.py"),
     "zeroconf": ("mesh/discovery.py",),
-    "cryptography": ("mesh/identity.py", "mesh/trust.py", "mesh/link.py", "crdt/entries.py"),
+    "cryptography": ("mesh/identity*.py", "mesh/trust.py", "mesh/link.py", "crdt/entries.py"),
     "onnxruntime": ("retrieval/embed.py", "retrieval/models.py"),
     "numpy": ("retrieval/dense.py", "retrieval/embed.py"),
     "feedgen": ("node/api/*.py",),
