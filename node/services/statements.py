@@ -1,0 +1,153 @@
+"""What somebody says on purpose: checked, redacted, named by what it says, and written as text.
+
+A statement is one title, one summary, and lists of facts and open ends.  Its name follows from its
+workspace and its redacted words alone (DECISIONS.md 18), so that whoever says the same in the same project,
+on whatever node and whenever, means the same record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from crdt import ids
+from crdt.canonical import encode_canonical
+from crdt.errors import BadInput
+
+SOURCE = "atrium"
+JOB_KEY_DIGITS = 32
+TITLE_CHARS_MAX = 280
+"""Twelve titles of this length, with their dates, are the 3,600 characters of a `recall` (RETRIEVAL.md 6)."""
+SUMMARY_CHARS_MAX = 20_000
+ITEMS_MAX = 100
+ITEM_CHARS_MAX = 2_000
+STATEMENT_BYTES_MAX = 96 << 10
+"""In UTF-8.  An entry of 512 KiB holds it twice, as fields and as text, and its redaction may lengthen it."""
+
+_SHAPE = "give {title, summary} and, if any, lists of texts: {facts, open_ends}"
+_EVENT = "1"
+"""A statement is a conversation of one event."""
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said; whoever makes one has checked it."""
+
+    title: str
+    summary: str
+    facts: list[str] = []
+    open_ends: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """Write it for readers and for the index."""
+        parts = [
+            self.title,
+            self.summary,
+            *_listed("Facts", self.facts),
+            *_listed("Open ends", self.open_ends),
+        ]
+        return "\n\n".join(parts)
+
+
+def checked(document: Mapping[str, object], *, complete: bool = False) -> Statement:
+    """Make a statement of what was given; raises `BadInput` that names the field that is wrong.
+
+    With `complete` the lists have to be there too.
+    """
+    for name in document:
+        if name not in Statement.__struct_fields__:
+            raise _refused(f"`{name[:40]}` is no field of a statement")
+    wanted = Statement.__struct_fields__ if complete else ("title", "summary")
+    for name in wanted:
+        if name not in document:
+            raise _refused(f"`{name}` is missing")
+    statement = Statement(
+        title=_text(document["title"], "title", TITLE_CHARS_MAX),
+        summary=_text(document["summary"], "summary", SUMMARY_CHARS_MAX),
+        facts=_texts(document.get("facts", []), "facts"),
+        open_ends=_texts(document.get("open_ends", []), "open_ends"),
+    )
+    size = len(encode_canonical(statement))
+    if size > STATEMENT_BYTES_MAX:
+        raise _refused(
+            f"the statement has {size >> 10} KiB, and at most {STATEMENT_BYTES_MAX >> 10} are kept"
+        )
+    return statement
+
+
+def redacted(statement: Statement, redact: Callable[[str], tuple[str, int]]) -> tuple[Statement, int]:
+    """Redact every text of a statement and count; raises `BadInput` where nothing is left of a needed one."""
+    found = 0
+
+    def clean(text: str) -> str:
+        nonlocal found
+        text, count = redact(text)
+        found += count
+        return text
+
+    said = Statement(
+        title=clean(statement.title),
+        summary=clean(statement.summary),
+        facts=[fact for fact in map(clean, statement.facts) if fact.strip()],
+        open_ends=[end for end in map(clean, statement.open_ends) if end.strip()],
+    )
+    for name, text in (("title", said.title), ("summary", said.summary)):
+        if not text.strip():
+            raise _refused(f"`{name}` is private from end to end, and nothing of it would be kept")
+    return said, found
+
+
+def job_key(workspace: str, statement: Statement) -> str:
+    """Name a redacted statement of a workspace: 32 hexadecimal digits."""
+    said = encode_canonical(statement)
+    named = workspace.encode("utf-8", "surrogatepass") + b"\0" + said
+    return hashlib.sha256(named).hexdigest()[:JOB_KEY_DIGITS]
+
+
+def index_ids(key: str) -> tuple[str, str]:
+    """Name the conversation and the record of the index that a statement, or a session record, becomes."""
+    conversation = ids.conversation_id(SOURCE, key)
+    return conversation, ids.record_id(conversation, ids.event_id(conversation, _EVENT))
+
+
+def label_of(workspace: str) -> str:
+    """Give the label of a workspace: its last name, in lower case (DECISIONS.md 5)."""
+    return workspace.rstrip("/").rpartition("/")[2].lower()
+
+
+def _listed(heading: str, items: list[str]) -> list[str]:
+    return [f"{heading}:\n" + "\n".join(f"- {item}" for item in items)] if items else []
+
+
+def _texts(value: object, name: str) -> list[str]:
+    if not isinstance(value, list):
+        raise _refused(f"`{name}` is {_kind(value)}, not a list of texts")
+    if len(value) > ITEMS_MAX:
+        raise _refused(f"`{name}` has {len(value)} items, and at most {ITEMS_MAX} are kept")
+    return [_text(item, f"{name}[{place}]", ITEM_CHARS_MAX) for place, item in enumerate(value)]
+
+
+def _text(value: object, name: str, chars_max: int) -> str:
+    if not isinstance(value, str):
+        raise _refused(f"`{name}` is {_kind(value)}, not a text")
+    if not value.strip():
+        raise _refused(f"`{name}` is blank")
+    if len(value) > chars_max:
+        raise _refused(f"`{name}` has {len(value):,} characters, and at most {chars_max:,} are kept")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise _refused(f"`{name}` has half a character at {error.start}") from error
+    return value
+
+
+def _kind(value: object) -> str:
+    """Say of a value of JSON what it is."""
+    kinds = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list"}
+    return "null" if value is None else kinds.get(type(value), "an object")
+
+
+def _refused(detail: str) -> BadInput:
+    return BadInput(detail, hint=_SHAPE)
