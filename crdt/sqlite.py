@@ -13,7 +13,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -102,6 +102,21 @@ def _probe(address: str) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Copy a database as it is at one moment, durably, while others write to it; a target is replaced."""
+    with faults(f"{target.parent.name}/{target.name}"):
+        temporary = target.with_name(f"{target.name}.new")
+        temporary.unlink(missing_ok=True)
+        with closing(open_reader(source)) as origin, closing(sqlite3.connect(temporary)) as copy:
+            temporary.chmod(0o600)
+            origin.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(target)
+        fsync_directory(target.parent)
 
 
 @contextmanager

@@ -51,6 +51,16 @@ class StatePaths(NamedTuple):
         return self.root / "identity.key"
 
     @property
+    def incarnation(self) -> Path:
+        """The marker of a clean stop; never in backups."""
+        return self.root / "incarnation"
+
+    @property
+    def projection_db(self) -> Path:
+        """The current state of every record."""
+        return self.root / "derived" / "projection.db"
+
+    @property
     def feeds_db(self) -> Path:
         """Canonical fragments and feed entries."""
         return self.root / "canonical" / "feeds.db"
