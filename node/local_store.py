@@ -3,8 +3,10 @@
     cursors       how far each transcript was read
     ingested      lines of archive files that were taken in, by hash
     note_roots    trees of notes to index again after a rebuild
+    accepted      directives of others that somebody made active here, by the exact text
 
-Losing it costs work, never data: transcripts and archive files are read again and found to be known.
+Losing it costs work, never data: transcripts and archive files are read again and found to be known, and
+directives are accepted again.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from crdt.manifests import ManifestLog
 from crdt.sqlite import faults, open_reader, open_writer, transaction
 
 _NAME = "local/local.db"
-_VERSION = 2
+_VERSION = 3
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS cursors (
         provider TEXT NOT NULL, root TEXT NOT NULL, path TEXT NOT NULL, cursor BLOB NOT NULL,
@@ -35,6 +37,9 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS note_roots (
         path TEXT NOT NULL PRIMARY KEY, provider TEXT NOT NULL, exclude TEXT NOT NULL,
         third_party INTEGER NOT NULL
+    ) STRICT""",
+    """CREATE TABLE IF NOT EXISTS accepted (
+        space BLOB NOT NULL, id TEXT NOT NULL, text_sha256 BLOB NOT NULL, PRIMARY KEY (space, id)
     ) STRICT""",
 )
 _MARK = "SELECT seq, hlc FROM mark"
@@ -57,6 +62,12 @@ _SET_ROOT = """
 INSERT INTO note_roots (path, provider, exclude, third_party) VALUES (?, ?, ?, ?)
 ON CONFLICT (path) DO UPDATE SET provider = excluded.provider, exclude = excluded.exclude,
     third_party = excluded.third_party
+"""
+_HAS_ACCEPTED = "SELECT 1 FROM sqlite_master WHERE name = 'accepted'"
+_ACCEPTED = "SELECT 1 FROM accepted WHERE space = ? AND id = ? AND text_sha256 = ?"
+_ACCEPT = """
+INSERT INTO accepted (space, id, text_sha256) VALUES (?, ?, ?)
+ON CONFLICT (space, id) DO UPDATE SET text_sha256 = excluded.text_sha256
 """
 _CURSOR = msgspec.json.Decoder(Cursor)
 
@@ -151,6 +162,19 @@ class LocalStore:
         row = (root.path, root.provider, "\0".join(root.exclude), root.third_party)
         with faults(_NAME), transaction(self._connection):
             self._connection.execute(_SET_ROOT, row)
+
+    def accepts(self, space: bytes, identity: str, text_sha256: bytes) -> bool:
+        """Tell whether a record with exactly this text was accepted here."""
+        with faults(_NAME):
+            # A reader may find the tables of an earlier version, which no writer has opened since.
+            if self._connection.execute(_HAS_ACCEPTED).fetchone() is None:
+                return False
+            return self._connection.execute(_ACCEPTED, (space, identity, text_sha256)).fetchone() is not None
+
+    def accept(self, space: bytes, identity: str, text_sha256: bytes) -> None:
+        """Accept a record with this text, and with no earlier one any more."""
+        with faults(_NAME), transaction(self._connection):
+            self._connection.execute(_ACCEPT, (space, identity, text_sha256))
 
     def close(self) -> None:
         """Close the connection."""

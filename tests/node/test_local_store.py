@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,6 +71,32 @@ def test_a_mark_fits_the_log_that_it_was_made_under(store: LocalStore, tmp_path:
     finally:
         for log in logs:
             log.close()
+
+
+def test_a_text_is_accepted_exactly_and_only_the_last_one(store: LocalStore) -> None:
+    space, first, second = b"s" * 32, b"1" * 32, b"2" * 32
+    assert not store.accepts(space, "r", first)
+    store.accept(space, "r", first)
+    assert store.accepts(space, "r", first)
+    assert not store.accepts(b"t" * 32, "r", first)
+    store.accept(space, "r", second)
+    assert (store.accepts(space, "r", first), store.accepts(space, "r", second)) == (False, True)
+
+
+def test_nothing_is_accepted_in_a_store_of_an_earlier_version(tmp_path: Path) -> None:
+    path = tmp_path / "local.db"
+    older = sqlite3.connect(path)
+    older.execute("PRAGMA user_version = 2")
+    older.close()
+    reader = LocalStore(path, writable=False)
+    assert not reader.accepts(b"s" * 32, "r", b"1" * 32)
+    reader.close()
+    writer = LocalStore(path, writable=True)
+    writer.accept(b"s" * 32, "r", b"1" * 32)
+    writer.close()
+    reader = LocalStore(path, writable=False)
+    assert reader.accepts(b"s" * 32, "r", b"1" * 32)
+    reader.close()
 
 
 def test_a_reader_of_an_absent_store_finds_it_empty_and_makes_nothing(tmp_path: Path) -> None:
