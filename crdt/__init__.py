@@ -1,33 +1,51 @@
 """Canonical data: what was said, in bytes that can be checked, and how copies of it merge.
 
-`events` says what an archive is made of.  `union` merges fragments of one conversation.  `segments`
-are the immutable files, `manifests` the log that names them, `store` that log in SQLite, `archive`
-puts the three together, and `archive_file` is the form in which an archive travels as one file.
-`ids`, `canonical` and `clock` are what everything here is named, written and ordered by; `errors` is
-the tree of the whole application, and `sqlite` the way in which every database of a state
-directory is opened.
+Two things are canonical: signed feeds of entries, and archive segments.  Everything else in a state directory
+can be made again from them.
+
+    entries, keys         one signed entry: fixed header, body, signature; which keys are acceptable
+    roster, chains        who belongs to a space; which foreign entries are taken, and in what order
+    pages, have           how feeds travel (pycrdt), and how two nodes tell what the other lacks
+    operations, records   one change to one record; what a record of each type may say
+    reducer, merge_text   what a set of operations amounts to: here every conflict is decided
+    events, union         what an archive is made of; how fragments of one conversation merge
+    segments, archive     immutable files; append, seal, supersede
+    store, feed_writer    feeds in SQLite; the one writer, many entries to a commit
+    projection            the current state of every record, derived; and the feed of changes to it
+    verification          every hash and signature, checked again
 
 What it is not
 --------------
 It knows no provider, no network, no model and no search.  It does not redact: what arrives here is
-redacted.  It keeps no catalog of what is in the segments; that is derived, and belongs to whoever
-indexes.
+redacted.  It opens no key file: whoever has a key passes a `keys.Signer` in.
 
-Seams
------
-`manifests.ManifestLog` is the log: append is durable and whole, `since` walks it.  It is SQLite rows
-now, and signed entries of a feed later; nothing else changes then.  `SegmentDirectory` is plain
-files.  The wall clock of `clock.HybridClock` is a parameter.
+Where a conflict is decided
+---------------------------
+In `reducer.reduce`, and nowhere else: a pure function from the set of operations on a record to its state.
+Each field goes to the last writer by (hybrid clock, author, entry hash); tags are observed-remove; a text that
+two people changed at once is merged line by line where they touched different lines, and is otherwise served
+from one of them with the other as a visible conflict.  No order of arrival, no number of copies and no
+machine changes the result.
+
+Why a peer can't forge
+----------------------
+An entry is signed by its author over a header that names space, author, number, the hash of the entry before
+and the hash of the body (`entries`).  `chains` takes an entry only if that signature, or the one of a later
+entry of the same chain, is good, and the author stands on the space's roster, which only owners can write
+(`roster`).  A record's id is derived from its creator's key (`operations.minted`), so nobody can claim
+another's record by an earlier clock; and what an author may change, the reducer asks the roster.  Foreign
+page documents are opened beside, read, checked and written again by us (`pages`): a raw CRDT update is never
+applied to anything that lasts.
 
 Invariants
 ----------
-- A file is named by the hash of its bytes, is published by a link that can't replace, and is never
-  changed afterwards.  The manifest that names it is committed after it is durable.
-- `append` returns after the commit.  A crash leaves the state before or after, never between.
-- The union is commutative, associative and idempotent.  Which version of an event is served follows
-  from the redactor's version, the hybrid clock of the manifest that first carried it, and the hash of
-  its fragment (`union._rank`), so that every holder of the same fragments serves the same bytes.
-- A fragment keeps the clock of its first manifest, wherever it is moved to.
-- Nothing is erased but segments that a manifest has replaced, and unnamed files that a crash left.
+- A node writes only its own feed, and never continues a chain after an unclean stop: it begins a new
+  incarnation (`incarnation`).
+- `write` and `append` return after the commit (synchronous=FULL).  A crash leaves the state before or after.
+- Two hashes at one place of a feed are both kept and both count; the feed is marked, and no more is appended.
+- A file is named by the hash of its bytes, published by a link that can't replace, and never changed.
+- The union of fragments and the reduction of operations are commutative, associative and idempotent.
+- Nothing is erased but segments that a manifest has replaced, bodies that a signed entry erases, and unnamed
+  files that a crash left.
 - Bytes that fail their hash are reported, never served.
 """
