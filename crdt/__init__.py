@@ -22,10 +22,10 @@ redacted.  It opens no key file: whoever has a key passes a `keys.Signer` in.
 Where a conflict is decided
 ---------------------------
 In `reducer.reduce`, and nowhere else: a pure function from the set of operations on a record to its state.
-Each field goes to the last writer by (hybrid clock, author, entry hash); tags are observed-remove; a text that
-two people changed at once is merged line by line where they touched different lines, and is otherwise served
-from one of them with the other as a visible conflict.  No order of arrival, no number of copies and no
-machine changes the result.
+Each field goes to the last writer by (hybrid clock, author, entry hash); tags are observed-remove; a text
+that two people changed at once is merged line by line where they touched different lines, and is otherwise
+served from one of them with the other as a visible conflict.  No order of arrival, no number of copies and
+no machine changes the result.
 
 Why a peer can't forge
 ----------------------
