@@ -217,6 +217,19 @@ class Roster:
         standing = self._fold.standings.get(author)
         return standing is not None and right in standing.rights_at(hlc)
 
+    def may_add(self, author: bytes, member: bytes) -> bool:
+        """Tell whether an `Add` of this key by that author, or a change of its rights, would apply now."""
+        return self._fold.may_add(author, member)
+
+    def may_remove(self, author: bytes, member: bytes) -> bool:
+        """Tell whether a `Remove` would apply now."""
+        return self._fold.may_remove(author, member)
+
+    def promise_of(self, member: bytes) -> bytes | None:
+        """Give the commitment of the key that may take a member's place, None where there is none."""
+        standing = self._fold.standings.get(member)
+        return None if standing is None else standing.promise
+
     def is_void(self, author: bytes, inc: int, seq: int) -> bool:
         """Tell whether an entry lies beyond the cut of its author's removal or revocation."""
         return _is_beyond(self._fold.cuts.get(author), inc, seq)
@@ -310,6 +323,15 @@ class _Fold:
         standing = self.standings.get(key)
         return standing is not None and standing.seniority is not None
 
+    def may_add(self, author: bytes, member: bytes) -> bool:
+        standing = self.standings.get(member)
+        return self._may_change(author, member) and (standing is None or not standing.revoked)
+
+    def may_remove(self, author: bytes, member: bytes) -> bool:
+        standing = self.standings.get(member)
+        allowed = author == member or self._may_change(author, member)
+        return standing is not None and not standing.removed and allowed
+
     def _may_change(self, author: bytes, member: bytes) -> bool:
         """Tell whether an owner may say something about a key: of owners, only of itself and of juniors."""
         by, of = self.standings.get(author), self.standings.get(member)
@@ -318,9 +340,9 @@ class _Fold:
         return of is None or of.seniority is None or author == member or by.seniority < of.seniority
 
     def _add(self, entry: Entry, add: Add) -> None:
-        standing = self.standings.get(add.member)
-        if not self._may_change(entry.author, add.member) or (standing is not None and standing.revoked):
+        if not self.may_add(entry.author, add.member):
             return
+        standing = self.standings.get(add.member)
         if standing is None:
             standing = self.standings[add.member] = _Standing(name=add.name, promise=add.next)
         standing.name, standing.removed = add.name, False
@@ -333,9 +355,7 @@ class _Fold:
             standing.seniority, self._owners = self._owners, self._owners + 1
 
     def _remove(self, entry: Entry, remove: Remove) -> None:
-        standing = self.standings.get(remove.member)
-        allowed = entry.author == remove.member or self._may_change(entry.author, remove.member)
-        if standing is None or standing.removed or not allowed:
+        if not self.may_remove(entry.author, remove.member):
             return
         self._end(remove.member, entry.hlc)
         self.cuts[remove.member] = self._cut(remove.member, remove.cut, entry)

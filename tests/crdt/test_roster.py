@@ -9,6 +9,7 @@ import pytest
 
 from crdt.entries import EntryKind
 from crdt.errors import EntryRefused, NotFound
+from crdt.keys import commitment
 from crdt.roster import (
     RIGHTS,
     Add,
@@ -295,3 +296,23 @@ def test_random_rosters_do_not_depend_on_order(seed: int) -> None:
         draw.shuffle(entries)
         again = Roster.of(home.space, entries)
         assert (again.members, again.label, again.owner) == (expected.members, expected.label, expected.owner)
+
+
+def test_what_would_apply_can_be_asked_before_it_is_said() -> None:
+    home = genesis(ANNA, following=NEXT)
+    home.roster(add(BEN, owner=True))
+    home.roster(add(CARA))
+    roster = Roster.of(home.space, home.entries)
+    assert roster.may_add(A, B)
+    assert roster.may_add(B, C)
+    assert not roster.may_add(B, A)
+    assert not roster.may_add(C, N)
+    assert roster.may_remove(C, C)
+    assert not roster.may_remove(C, B)
+    assert not roster.may_remove(A, N)
+    assert roster.promise_of(A) == commitment(N)
+    assert roster.promise_of(B) is roster.promise_of(N) is None
+    heir = Feed(NEXT, home.space, start_ms=home.entries[-1].hlc)
+    revoked = Roster.of(home.space, [*home.entries, heir.roster(Revoke(old=A, cut={home.inc: 3}))])
+    assert not revoked.may_add(N, A)
+    assert not revoked.may_remove(N, A)
