@@ -18,6 +18,7 @@ def sweep_strays(paths: StatePaths) -> int:
         (paths.derived, "rebuild-*"),
         (paths.segments, "??/.tmp-*"),
         (paths.queries, "*.new-*"),
+        (paths.records_mirror, "*.new-*"),
     )
     strays = [path for folder, pattern in places for path in folder.glob(pattern)]
     for path in strays:

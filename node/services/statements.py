@@ -1,13 +1,11 @@
-"""What somebody says on purpose: checked, redacted, named by what it says, and written as text.
+"""What somebody says on purpose: checked, redacted, and made the fields of a record.
 
-A statement is one title, one summary, and lists of facts and open ends.  Its name follows from its
-workspace and its redacted words alone (DECISIONS.md 18), so that whoever says the same in the same project,
-on whatever node and whenever, means the same record.
+A statement is one title, one summary, and lists of facts and open ends.  How its record is named by what it
+says, and how it reads as one text, is in `crdt.statements`; here is what is taken from people and agents.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -15,9 +13,10 @@ import msgspec
 from crdt import ids
 from crdt.canonical import encode_canonical
 from crdt.errors import BadInput
+from crdt.operations import Value
+from crdt.statements import render
 
 SOURCE = "atrium"
-JOB_KEY_DIGITS = 32
 TITLE_CHARS_MAX = 280
 """Twelve titles of this length, with their dates, are the 3,600 characters of a `recall` (RETRIEVAL.md 6)."""
 SUMMARY_CHARS_MAX = 20_000
@@ -39,16 +38,10 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     facts: list[str] = []
     open_ends: list[str] = []
 
-    @property
-    def text(self) -> str:
-        """Write it for readers and for the index."""
-        parts = [
-            self.title,
-            self.summary,
-            *_listed("Facts", self.facts),
-            *_listed("Open ends", self.open_ends),
-        ]
-        return "\n\n".join(parts)
+    def fields(self, workspace: str) -> dict[str, Value]:
+        """Give the fields of its record; `facts` and `open_ends` are there even when they are empty."""
+        said: dict[str, Value] = msgspec.structs.asdict(self)
+        return said | {"workspace": workspace, "project": label_of(workspace)}
 
 
 def checked(document: Mapping[str, object], *, complete: bool = False) -> Statement:
@@ -78,7 +71,11 @@ def checked(document: Mapping[str, object], *, complete: bool = False) -> Statem
 
 
 def redacted(statement: Statement, redact: Callable[[str], tuple[str, int]]) -> tuple[Statement, int]:
-    """Redact every text of a statement and count; raises `BadInput` where nothing is left of a needed one."""
+    """Redact every text of a statement and count what was found.
+
+    Raises `BadInput` where nothing is left of a text that is needed, and where a secret begins in one text and
+    ends in another: what is kept has to be free of secrets in its parts and as a whole.
+    """
     found = 0
 
     def clean(text: str) -> str:
@@ -96,14 +93,11 @@ def redacted(statement: Statement, redact: Callable[[str], tuple[str, int]]) -> 
     for name, text in (("title", said.title), ("summary", said.summary)):
         if not text.strip():
             raise _refused(f"`{name}` is private from end to end, and nothing of it would be kept")
+    if redact(render(said.fields("")))[1]:
+        raise BadInput(
+            "a secret begins in one text of the statement and ends in another", hint="leave it out"
+        )
     return said, found
-
-
-def job_key(workspace: str, statement: Statement) -> str:
-    """Name a redacted statement of a workspace: 32 hexadecimal digits."""
-    said = encode_canonical(statement)
-    named = workspace.encode("utf-8", "surrogatepass") + b"\0" + said
-    return hashlib.sha256(named).hexdigest()[:JOB_KEY_DIGITS]
 
 
 def index_ids(key: str) -> tuple[str, str]:
@@ -115,10 +109,6 @@ def index_ids(key: str) -> tuple[str, str]:
 def label_of(workspace: str) -> str:
     """Give the label of a workspace: its last name, in lower case (DECISIONS.md 5)."""
     return workspace.rstrip("/").rpartition("/")[2].lower()
-
-
-def _listed(heading: str, items: list[str]) -> list[str]:
-    return [f"{heading}:\n" + "\n".join(f"- {item}" for item in items)] if items else []
 
 
 def _texts(value: object, name: str) -> list[str]:

@@ -19,6 +19,7 @@ STRAYS = (
     "derived/rebuild-index.db-wal",
     "derived/rebuild-substrings.db",
     "canonical/segments/ab/.tmp-12-0123456789abcdef",
+    "synthesis/records/0123456789abcdef0123456789abcdef.json.new-12-34",
 )
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from archivist.redact import Redactor
 from crdt.errors import BadInput
+from crdt.statements import job_key, render
 from node.services import statements
-from node.services.statements import Statement, checked, index_ids, job_key, label_of, redacted
+from node.services.statements import Statement, checked, index_ids, label_of, redacted
 
 GOOD: dict[str, object] = {
     "title": "Crane limit",
@@ -87,7 +88,7 @@ def test_every_text_is_redacted_and_counted():
         Redactor(["/home/ada"]).redact,
     )  # fmt: skip
     assert count == 3
-    assert "hunter2" not in said.text
+    assert "hunter2" not in render(said.fields(YARD))
     assert said.open_ends == ["look in [HOME]/notes"]
 
 
@@ -99,12 +100,19 @@ def test_what_is_private_from_end_to_end_is_not_kept():
     assert said.facts == ["w"]
 
 
+def test_a_secret_that_runs_from_one_text_into_the_next_is_refused():
+    document = GOOD | {"title": "-----BEGIN PRIVATE KEY-----", "summary": "MIIEvQ\n-----END PRIVATE KEY-----"}
+    with pytest.raises(BadInput, match="begins in one text"):
+        redacted(checked(document), Redactor([]).redact)
+
+
 def test_a_name_follows_from_workspace_and_words():
     said = checked(GOOD)
     spelled = json.dumps(GOOD, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    assert job_key(YARD, said) == hashlib.sha256(f"{YARD}\0{spelled}".encode()).hexdigest()[:32]
-    assert job_key("[HOME]/work/other", said) != job_key(YARD, said)
-    assert job_key(YARD, checked(GOOD | {"facts": []})) == job_key(YARD, checked(without("facts")))
+    assert job_key(said.fields(YARD)) == hashlib.sha256(f"{YARD}\0{spelled}".encode()).hexdigest()[:32]
+    assert said.fields(YARD).keys() - GOOD.keys() == {"workspace", "project"}
+    bare = checked(without("facts")).fields(YARD)
+    assert job_key(checked(GOOD | {"facts": []}).fields(YARD)) == job_key(bare)
 
 
 def test_the_index_names_it_after_its_key():
@@ -112,14 +120,6 @@ def test_the_index_names_it_after_its_key():
     conversation = hashlib.sha256(f"atrium\0{key}".encode()).hexdigest()
     event = hashlib.sha256(f"{conversation}\0001".encode()).hexdigest()
     assert index_ids(key) == (conversation, hashlib.sha256(f"{conversation}\0{event}".encode()).hexdigest())
-
-
-def test_the_text_has_every_word():
-    assert checked(GOOD).text == (
-        "Crane limit\n\nThe crane lifts nine tons.\n\nFacts:\n- crane limit is nine tons\n\n"
-        "Open ends:\n- inspect the hook"
-    )
-    assert checked(without("facts", "open_ends")).text == "Crane limit\n\nThe crane lifts nine tons."
 
 
 @pytest.mark.parametrize(
