@@ -1,5 +1,7 @@
 """The single-file archive: a manifest line, then one conversation a line.
 
+Shared memory travels in a file of the same form and another kind.
+
 Lines end at LF and nowhere else.  The manifest's hash covers every byte after the first LF and its count
 every line; a reader trusts neither before it has checked both.  A writer leaves room for the manifest at
 the start of a temporary file, fills it in when the hash is known, and renames the file into place, 0600.
@@ -35,6 +37,17 @@ _STRAY_AGE_S = 3600
 """A temporary file that nobody wrote to for so long was left by a writer that was killed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a file holds, as its manifest says it, and the newest schema of that."""
+
+    kind: str
+    schema_version: int
+
+
+ARCHIVE = Form(ARCHIVE_KIND, ARCHIVE_SCHEMA)
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The first line of an archive file."""
 
@@ -55,7 +68,7 @@ class Line:
     data: bytes
 
 
-def read_manifest(path: Path) -> Manifest:
+def read_manifest(path: Path, form: Form = ARCHIVE) -> Manifest:
     """Read and check the first line; raises `ArchiveRefused`, or `NotFound` where there is no file."""
     with _opened(path) as file:
         head = file.readline(MANIFEST_BYTES_MAX)
@@ -63,11 +76,11 @@ def read_manifest(path: Path) -> Manifest:
         manifest = msgspec.json.decode(head, type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ArchiveRefused(f"line 1 of {path.name} is no manifest ({error})") from None
-    if manifest.kind != ARCHIVE_KIND:
-        raise ArchiveRefused(f"line 1 of {path.name} says kind {manifest.kind[:80]!r}, not {ARCHIVE_KIND!r}")
-    if manifest.schema_version not in (1, ARCHIVE_SCHEMA):
+    if manifest.kind != form.kind:
+        raise ArchiveRefused(f"line 1 of {path.name} says kind {manifest.kind[:80]!r}, not {form.kind!r}")
+    if manifest.schema_version not in (1, form.schema_version):
         raise ArchiveRefused(
-            f"{path.name} has schemaVersion {manifest.schema_version}, known are 1 and {ARCHIVE_SCHEMA}",
+            f"{path.name} has schemaVersion {manifest.schema_version}, known are 1 and {form.schema_version}",
             hint="update this program",
         )
     return manifest
@@ -87,7 +100,7 @@ def check(path: Path, manifest: Manifest, tick: Callable[[], None] = lambda: Non
             lines += chunk.count(b"\n")
             unended = len(chunk) - chunk.rfind(b"\n") - 1 + (0 if b"\n" in chunk else unended)
             if unended > LINE_BYTES_MAX:
-                raise _too_long(path, lines + 2)
+                raise _too_long(path, lines + 2, LINE_BYTES_MAX)
             last = chunk[-1:]
             size += len(chunk)
     if digest.hexdigest() != manifest.content_sha256:
@@ -101,20 +114,21 @@ def check(path: Path, manifest: Manifest, tick: Callable[[], None] = lambda: Non
     return size
 
 
-def lines(path: Path) -> Iterator[Line]:
-    """Walk the conversations of a file."""
+def lines(path: Path, bytes_max: int | None = None) -> Iterator[Line]:
+    """Walk the lines after the manifest, the conversations; raises `ArchiveRefused` for one too long."""
+    limit = bytes_max or LINE_BYTES_MAX
     with _opened(path) as file:
         file.readline(MANIFEST_BYTES_MAX)
         number = 1
-        while data := file.readline(LINE_BYTES_MAX):
+        while data := file.readline(limit):
             number += 1
             if not data.endswith(b"\n"):
-                raise _too_long(path, number)
+                raise _too_long(path, number, limit)
             yield Line(number=number, data=data[:-1])
 
 
-def _too_long(path: Path, number: int) -> ArchiveRefused:
-    return ArchiveRefused(f"line {number} of {path.name} is longer than {LINE_BYTES_MAX} bytes or cut")
+def _too_long(path: Path, number: int, limit: int) -> ArchiveRefused:
+    return ArchiveRefused(f"line {number} of {path.name} is longer than {limit} bytes or cut")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +141,11 @@ class Written:
 
 
 def write(
-    path: Path, conversations: Iterable[bytes | None], *, created_at: datetime | None = None
+    path: Path,
+    conversations: Iterable[bytes | None],
+    *,
+    created_at: datetime | None = None,
+    form: Form = ARCHIVE,
 ) -> Written:
     """Write an archive file, whole or not at all; None stands for a conversation that can't be read.
 
@@ -141,7 +159,7 @@ def write(
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                written = _fill(file, conversations, _instant(created_at or datetime.now(UTC)))
+                written = _fill(file, conversations, form, _instant(created_at or datetime.now(UTC)))
             temporary.replace(path)
             fsync_directory(path.parent)
         finally:
@@ -149,7 +167,7 @@ def write(
     return written
 
 
-def _fill(file: BinaryIO, conversations: Iterable[bytes | None], created_at: str) -> Written:
+def _fill(file: BinaryIO, conversations: Iterable[bytes | None], form: Form, created_at: str) -> Written:
     """Write the lines behind a blank first one, then the manifest over its blanks; durable on return."""
     digest, records, skipped = hashlib.sha256(), 0, 0
     file.write(b" " * (_MANIFEST_ROOM - 1) + b"\n")
@@ -162,8 +180,8 @@ def _fill(file: BinaryIO, conversations: Iterable[bytes | None], created_at: str
         file.write(line)
         records += 1
     manifest = Manifest(
-        kind=ARCHIVE_KIND,
-        schema_version=ARCHIVE_SCHEMA,
+        kind=form.kind,
+        schema_version=form.schema_version,
         created_at=created_at,
         records=records,
         content_sha256=digest.hexdigest(),
