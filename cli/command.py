@@ -7,6 +7,8 @@ The group knows commands by name only; a module is imported when its command is 
 from __future__ import annotations
 
 import importlib
+import inspect
+import keyword
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -45,7 +47,10 @@ class Commands(click.Group):
         """Import a command by its name."""
         if not any(cmd_name in section for section in self._table.values()):
             return super().get_command(ctx, cmd_name)
-        module = importlib.import_module(f"{self._package}.{cmd_name.replace('-', '_')}")
+        name = cmd_name.replace("-", "_")
+        # A module can't have the name of a keyword, as `import` is one.
+        name += "_" if keyword.iskeyword(name) else ""
+        module = importlib.import_module(f"{self._package}.{name}")
         return cast("click.Command", module.command)
 
     def resolve_command(
@@ -131,7 +136,8 @@ def json_option(function: Function) -> Function:
 
 
 def _help_text(run: Function, examples: Sequence[str]) -> str:
-    return f"{run.__doc__}\n\n\b\n" + "\n".join(f"  {example}" for example in examples)
+    said = inspect.cleandoc(run.__doc__ or "")
+    return f"{said}\n\n\b\n" + "\n".join(f"  {example}" for example in examples)
 
 
 def _refuse_unknown(group: click.Group, ctx: click.Context, args: list[str]) -> None:

@@ -27,11 +27,16 @@ TABLE: dict[str, dict[str, str]] = {
         "context": "Evidence for a question, for agents.",
         "gaps": "Questions that found nothing.",
     },
+    "Shared memory": {
+        "memory": "Keep, find and change entries.",
+        "decision": "Keep what was decided and why.",
+    },
     "Take in and give out": {
         "capture": "Read the transcripts of this machine's agents.",
         "ingest": "Take in an archive file.",
         "ingest-notes": "Index a tree of Markdown notes.",
-        "export": "Write the archive to one file.",
+        "export": "Write the archive, or shared memory, to one file.",
+        "import": "Take in shared memory from a file.",
     },
     "Look after": {
         "redact": "Apply today's redaction to the whole archive.",
