@@ -14,6 +14,8 @@ from typing import NewType
 Hlc = NewType("Hlc", int)
 
 COUNTER_BITS = 16
+AHEAD_MS_MAX = 5 * 60 * 1000
+"""What is dated further ahead than this waits until it is due, and no clock follows it (FEEDS.md 2)."""
 _COUNTER_MASK = (1 << COUNTER_BITS) - 1
 _MILLISECONDS_MAX = (1 << 47) - 1
 
@@ -53,3 +55,12 @@ class HybridClock:
             reading = pack(milliseconds_of(self._last), (self._last & _COUNTER_MASK) + 1)
         self._last = reading
         return reading
+
+    def observe(self, reading: int) -> None:
+        """Make every later reading of this clock later than one that came from elsewhere.
+
+        A reading of more than five minutes ahead is passed over, so that one clock gone wrong does not
+        carry all the others with it.
+        """
+        if milliseconds_of(reading) <= self._now_ms() + AHEAD_MS_MAX:
+            self._last = max(self._last, reading)

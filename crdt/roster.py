@@ -14,7 +14,7 @@ of the order (hlc, author, hash).  Three rules keep every node at the same answe
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -140,8 +140,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 class Roster:
     """The members of one space and their rights, as of all the entries that were given."""
 
-    def __init__(self, fold: _Fold) -> None:
-        self._fold = fold
+    def __init__(self, fold: _Fold, entries: Sequence[Entry]) -> None:
+        self._fold, self._entries = fold, entries
 
     @classmethod
     def of(cls, space: bytes, entries: Iterable[Entry]) -> Roster:
@@ -167,7 +167,11 @@ class Roster:
             if fold.cuts == cuts:
                 break
             cuts = fold.cuts
-        return cls(fold)
+        return cls(fold, [genesis, *ranked])
+
+    def extended(self, entries: Iterable[Entry]) -> Roster:
+        """Fold in what else was said."""
+        return Roster.of(self.space, [*self._entries, *entries])
 
     @property
     def space(self) -> bytes:

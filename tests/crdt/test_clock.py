@@ -8,7 +8,7 @@ from contextlib import closing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crdt.clock import COUNTER_BITS, HybridClock, milliseconds_of, pack, wall_ms
+from crdt.clock import AHEAD_MS_MAX, COUNTER_BITS, HybridClock, milliseconds_of, pack, wall_ms
 
 MOMENTS = st.integers(-(10**12), 10**14)
 
@@ -49,3 +49,18 @@ def test_the_furthest_reading_fits_a_column_of_the_store() -> None:
 def test_the_wall_clock_is_in_milliseconds() -> None:
     earlier = wall_ms()
     assert 1_700_000_000_000 < earlier <= wall_ms()
+
+
+def test_what_is_written_after_an_entry_was_seen_is_later_than_it() -> None:
+    clock = HybridClock(0, lambda: 1_000)
+    seen = pack(1_000 + AHEAD_MS_MAX, 7)
+    clock.observe(seen)
+    assert clock.tick() == seen + 1
+    clock.observe(pack(3))
+    assert clock.tick() == seen + 2
+
+
+def test_no_clock_follows_one_that_is_more_than_five_minutes_ahead() -> None:
+    clock = HybridClock(0, lambda: 1_000)
+    clock.observe(pack(1_000 + AHEAD_MS_MAX + 1))
+    assert clock.tick() == pack(1_000)
