@@ -19,6 +19,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "crdt/sqlite.py",
         "crdt/store*.py",
         "crdt/migrations.py",
+        "crdt/projection*.py",
         "retrieval/index*.py",
         "retrieval/words.py",
         "retrieval/substrings.py",

@@ -1,0 +1,211 @@
+"""One step of the projection: what came in since the watermark, grouped by record, reduced, written.
+
+A record that is new is reduced from what came; one that is known is extended where every operation builds
+on all there was, as most do, and otherwise reduced from all its operations, read back from the feeds.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from crdt.entries import EntryKind
+from crdt.operations import Stamped
+from crdt.projection_feeds import CommittedEntry, FeedReader, operation_of, stamp, valid
+from crdt.projection_ledger import Key, Ledger
+from crdt.projection_rows import Found, Reduced, Rows
+from crdt.records import RecordState, decode_state
+from crdt.reducer import extend, reduce
+from crdt.roster import Roster
+from crdt.sqlite import transaction
+
+BATCH_ENTRIES = 500
+BATCH_BYTES_MAX = 8 << 20
+"""A batch of large bodies ends early, so that memory stays bounded whatever was written."""
+LOOKUP_PLACES = 128
+"""So many operations are read back from the feeds at once; one can have half a mebibyte."""
+_KINDS = (EntryKind.ROSTER, EntryKind.RECORD)
+
+
+class OtherFeeds(Exception):
+    """The projection names an entry that the feeds don't have: it was made from others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What follows the watermark; between its items and `end` lies nothing about records.
+
+    `head` is the place of the newest entry when it was asked for, `end` at most.
+    """
+
+    items: list[CommittedEntry]
+    end: int
+    end_hash: bytes
+    head: int
+
+
+@dataclass(slots=True, kw_only=True)
+class _Arrived:
+    """What came in about one record; `operations` (place and author) include those that are void."""
+
+    type: str
+    roster: Roster
+    operations: list[tuple[int, bytes]] = field(default_factory=list)
+    stamped: list[Stamped] = field(default_factory=list)
+
+
+class Follower:
+    """Brings the rows behind one connection level with the feeds, a batch at a time; one thread only."""
+
+    def __init__(self, connection: sqlite3.Connection, feeds: FeedReader) -> None:
+        self.connection = connection
+        self._feeds = feeds
+        self._ledger = Ledger(connection)
+        self._rows = Rows(connection)
+        self._rosters: dict[bytes, Roster] = {}
+
+    def is_of_these_feeds(self) -> bool:
+        """Tell whether the entry at the watermark is the one that the rows were made up to."""
+        place, entry_hash = self._ledger.watermark()
+        return place == 0 or self._hash_at(place) == entry_hash
+
+    def next_batch(self) -> Batch | None:
+        """Read what follows the watermark, at most 500 entries; None where the rows are level."""
+        watermark, _ = self._ledger.watermark()
+        head = self._feeds.head()
+        if head <= watermark:
+            return None
+        items, is_last = _bounded(self._feeds.entries(watermark, _KINDS))
+        last = items[-1].id if items else watermark
+        end = max(head, last) if is_last else last
+        end_hash = items[-1].entry.hash if end == last and items else self._hash_at(end)
+        return Batch(items=items, end=end, end_hash=end_hash, head=max(head, end))
+
+    def apply(self, batch: Batch) -> int:
+        """Reduce and write a batch; return how many operations it had."""
+        spaces = {item.entry.home for item in batch.items}
+        rosters = self._level(spaces)
+        while self._ledger.has_stale():
+            self.refresh()
+            rosters = self._level(spaces)
+        arrived = self._grouped(batch.items, rosters)
+        reduced = self._reduced(arrived)
+        applied = sum(len(new.operations) for new in arrived.values())
+        records = sum(item.entry.kind == EntryKind.RECORD for item in batch.items)
+        with self._transaction():
+            self._rows.put(reduced)
+            self._ledger.count_unreadable(records - applied)
+            self._ledger.set_watermark(batch.end, batch.end_hash)
+        return applied
+
+    def refresh(self) -> None:
+        """Reduce again what became stale, 500 records a transaction."""
+        while stale := self._ledger.stale():
+            rosters = self._level({row.space for row in stale})
+            again = {row.key: _Arrived(type=row.type, roster=rosters[row.space]) for row in stale}
+            reduced = self._reduced(again, is_stale=True)
+            with self._transaction():
+                self._rows.put(reduced)
+                self._ledger.freshen(stale)
+
+    def _level(self, spaces: Iterable[bytes]) -> dict[bytes, Roster]:
+        """Give rosters that are noted as those that rows are reduced with from now on."""
+        rosters = {space: self._feeds.roster(space) for space in spaces}
+        fresh = {space: one for space, one in rosters.items() if self._rosters.get(space) is not one}
+        if fresh:
+            with self._transaction():
+                for roster in fresh.values():
+                    self._ledger.take_roster(roster)
+            self._rosters |= fresh
+        return rosters
+
+    def _grouped(
+        self, items: Iterable[CommittedEntry], rosters: Mapping[bytes, Roster]
+    ) -> dict[Key, _Arrived]:
+        arrived: dict[Key, _Arrived] = {}
+        for item in items:
+            entry = item.entry
+            operation = operation_of(entry)
+            if operation is None:
+                continue
+            roster = rosters[entry.space]
+            key = Key(operation.id, self._ledger.number(entry.space))
+            new = arrived.get(key)
+            if new is None:
+                new = arrived[key] = _Arrived(type=operation.type, roster=roster)
+            new.operations.append((item.id, entry.author))
+            if not roster.is_void(entry.author, entry.inc, entry.seq):
+                new.stamped.append(stamp(entry, operation))
+        return arrived
+
+    def _reduced(self, arrived: Mapping[Key, _Arrived], *, is_stale: bool = False) -> list[Reduced]:
+        found = self._rows.find(arrived)
+        states: dict[Key, RecordState | None] = {}
+        for key, new in arrived.items():
+            if key not in found:
+                states[key] = reduce(new.stamped, new.roster)
+            elif not is_stale and (grown := _grown(found[key], new)) is not None:
+                states[key] = grown
+        again = {found[key].row: key for key in arrived if key not in states}
+        for row, earlier in self._read_back({row: arrived[key].roster for row, key in again.items()}):
+            new = arrived[again[row]]
+            states[again[row]] = reduce([*earlier, *new.stamped], new.roster)
+        return [
+            Reduced(
+                key=key, type=new.type, found=found.get(key), state=states[key], operations=new.operations
+            )
+            for key, new in arrived.items()
+        ]
+
+    def _read_back(self, rosters: Mapping[int, Roster]) -> Iterator[tuple[int, list[Stamped]]]:
+        """Give the valid operations on records that are known, record by record."""
+        places = self._rows.places(list(rosters))
+        pairs = [(row, place) for row, of_row in places.items() for place in of_row]
+        stamped: dict[int, list[Stamped]] = {}
+        for start in range(0, len(pairs), LOOKUP_PLACES):
+            some = pairs[start : start + LOOKUP_PLACES]
+            entries = self._feeds.by_ids([place for _, place in some])
+            if len(entries) < len(some):
+                raise OtherFeeds
+            for row, place in some:
+                stamped.setdefault(row, []).extend(valid((entries[place],), rosters[row]))
+            # Pairs lie record by record, so that all but the last one's are complete.
+            yield from [(row, stamped.pop(row)) for row in list(stamped)[:-1]]
+        yield from stamped.items()
+
+    def _hash_at(self, place: int) -> bytes:
+        entry = self._feeds.by_ids((place,)).get(place)
+        return b"" if entry is None else entry.hash
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            with transaction(self.connection):
+                yield
+        except BaseException:
+            self._rows.forget()
+            raise
+
+
+def _grown(found: Found, new: _Arrived) -> RecordState | None:
+    """Extend a state by what came, in the order in which it came; None where that is not enough."""
+    state = decode_state(found.state) if found.state is not None else None
+    for stamped in new.stamped:
+        if state is None:
+            return None
+        state = extend(state, stamped, new.roster)
+    return state
+
+
+def _bounded(walk: Iterator[CommittedEntry]) -> tuple[list[CommittedEntry], bool]:
+    """Take a batch; tell whether nothing was left behind it."""
+    items: list[CommittedEntry] = []
+    size_bytes = 0
+    for item in walk:
+        items.append(item)
+        size_bytes += len(item.entry.body or b"")
+        if len(items) == BATCH_ENTRIES or size_bytes > BATCH_BYTES_MAX:
+            return items, False
+    return items, True
