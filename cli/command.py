@@ -69,7 +69,12 @@ class Commands(click.Group):
 
 
 class Family(click.Group):
-    """A command that has commands of its own, and does something without any of them too."""
+    """A command that has commands of its own, and does something without any of them too.
+
+    `otherwise` names the one of them that takes words which begin with no command's name.
+    """
+
+    otherwise: str | None = None
 
     def get_help(self, ctx: click.Context) -> str:
         """Give the help text, plain in a pipe."""
@@ -79,6 +84,8 @@ class Family(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or name the nearest one there is."""
+        if self.otherwise is not None and args and self.get_command(ctx, args[0]) is None:
+            args = [self.otherwise, *args]
         _refuse_unknown(self, ctx, args)
         return super().resolve_command(ctx, args)
 
@@ -109,14 +116,19 @@ def declare_family(
 ) -> Callable[[Function], Family]:
     """Declare a command as `declare` does; other commands are added to it by `add_command`.
 
-    Its function runs when none of those is called.
+    Its function runs when none of those is called.  What is given to it before the name of one of those,
+    such as `--json`, is given to that one.
     """
 
     def decorate(run: Function) -> Family:
         @wraps(run)
         def callback(**given: object) -> object:
-            is_alone = click.get_current_context().invoked_subcommand is None
-            return run(options(**given)) if is_alone else None
+            context = click.get_current_context()
+            if context.invoked_subcommand is None:
+                return run(options(**given))
+            typed = {name: value for name, value in given.items() if _is_typed(context, name)}
+            context.default_map = {context.invoked_subcommand: typed}
+            return None
 
         return click.group(
             name,
@@ -138,6 +150,10 @@ def json_option(function: Function) -> Function:
 def _help_text(run: Function, examples: Sequence[str]) -> str:
     said = inspect.cleandoc(run.__doc__ or "")
     return f"{said}\n\n\b\n" + "\n".join(f"  {example}" for example in examples)
+
+
+def _is_typed(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
 
 def _refuse_unknown(group: click.Group, ctx: click.Context, args: list[str]) -> None:

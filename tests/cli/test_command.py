@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 import pytest
 
-from cli.command import Commands, declare, declare_family, json_option
+from cli.command import Commands, Family, declare, declare_family, json_option
 from cli.group import group
 from tests.cli.conftest import Shell
 from tests.cli.test_group import NAMES
@@ -76,11 +76,26 @@ def test_a_family_answers_alone_and_by_each_of_its_commands() -> None:
     assert called() == "trees False"
     assert called("--json") == "trees True"
     assert called("plant", "--json") == "plant True"
+    assert called("--json", "plant") == "plant True"
+    assert called("plant") == "plant False"
 
 
 def test_a_family_names_the_nearest_of_its_commands() -> None:
     with pytest.raises(click.UsageError, match="did you mean `plant`"):
         called("plan")
+
+
+def test_a_family_may_have_a_command_for_what_names_none() -> None:
+    trees = family()
+    assert isinstance(trees, Family)
+    trees.otherwise = "plant"
+    with (
+        trees.make_context("trees", ["--json", "oak"]) as context,
+        pytest.raises(click.UsageError, match="oak"),
+    ):
+        trees.invoke(context)
+    with trees.make_context("trees", ["plant"]) as context:
+        assert trees.invoke(context) == "plant False"
 
 
 def test_a_family_explains_itself_with_its_examples() -> None:
