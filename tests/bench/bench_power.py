@@ -36,9 +36,8 @@ def measure(synchronous: str, count: int) -> None:
             corrupt += bool(complaint and "acknowledged" not in complaint)
             shutil.rmtree(Path(folder) / str(number))
     spent_s = time.monotonic() - began_s
-    print(
-        f"synchronous={synchronous}: {count} states, {corrupt} corrupt, {lost} lost something, {spent_s:.0f} s"
-    )
+    found = f"{count} states, {corrupt} corrupt, {lost} lost something"
+    print(f"synchronous={synchronous}: {found}, {spent_s:.0f} s")
 
 
 def number_of_seed(synchronous: str) -> int:
