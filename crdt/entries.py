@@ -36,6 +36,7 @@ ZERO = bytes(HASH_BYTES)
 SEQ_MAX = (1 << 48) - 1
 _HEADER = struct.Struct(">2s32s32sQQ32sQHI32s")
 HEADER_BYTES = _HEADER.size
+_BODY_SIZE_AT = 124
 _CONTEXT = b"atrium-v1\0entry\0"
 _HLC_MAX = (1 << 63) - 1
 
@@ -100,7 +101,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def body_size(self) -> int:
         """The size that the header gives of the body."""
-        return int(_HEADER.unpack(self.header)[8])
+        return int.from_bytes(self.header[_BODY_SIZE_AT : _BODY_SIZE_AT + 4])
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +122,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def seal(kind: int, body: bytes, position: Position, signer: Signer) -> Entry:
-    """Sign an entry; raises `BadInput` for a body over 512 KiB."""
+    """Sign an entry; raises `BadInput` for a body over 512 KiB, `EntryRefused` for an impossible position."""
     if len(body) > BODY_BYTES_MAX:
         raise BadInput(
             f"one entry holds at most {BODY_BYTES_MAX >> 10} KiB, this has {len(body) >> 10}",
@@ -134,12 +135,8 @@ def seal(kind: int, body: bytes, position: Position, signer: Signer) -> Entry:
         MAGIC, feed.space, feed.author, feed.inc, position.seq, position.prev, position.hlc, kind,
         len(body), hashlib.sha256(body).digest(),
     )  # fmt: skip
-    signature = signer.sign(_CONTEXT + header)
-    return Entry(
-        space=feed.space, author=feed.author, inc=feed.inc, seq=position.seq, prev=position.prev,
-        hlc=position.hlc, kind=kind, body=body, header=header, signature=signature,
-        hash=hash_of(header, signature),
-    )  # fmt: skip
+    # Read back as a receiver will, since an entry that nobody takes would end the feed for everybody.
+    return parse(header + body + signer.sign(_CONTEXT + header))
 
 
 def hash_of(header: bytes, signature: bytes) -> bytes:
@@ -155,14 +152,10 @@ def parse(raw: bytes, *, erased: bool = False) -> Entry:
     if not HEADER_BYTES + SIGNATURE_BYTES <= len(raw) <= HEADER_BYTES + BODY_BYTES_MAX + SIGNATURE_BYTES:
         raise EntryRefused(f"an entry can't have {len(raw)} bytes")
     header, signature = raw[:HEADER_BYTES], raw[-SIGNATURE_BYTES:]
-    body: bytes | None = raw[HEADER_BYTES:-SIGNATURE_BYTES]
+    body = raw[HEADER_BYTES:-SIGNATURE_BYTES]
     magic, space, author, inc, seq, prev, hlc, kind, body_size, body_sha256 = _HEADER.unpack(header)
     if magic != MAGIC:
         raise EntryRefused("an entry begins with other bytes than A1")
-    if erased and body == b"" and body_size > 0:
-        body = None
-    elif len(body or b"") != body_size or hashlib.sha256(body or b"").digest() != body_sha256:
-        raise EntryRefused("an entry's body is not the one that its header names")
     if not is_acceptable(author):
         raise EntryRefused("an entry's author is no acceptable key")
     if not 1 <= seq <= SEQ_MAX or hlc > _HLC_MAX or body_size > BODY_BYTES_MAX:
@@ -171,9 +164,12 @@ def parse(raw: bytes, *, erased: bool = False) -> Entry:
         raise EntryRefused("an entry's number and the hash before it disagree")
     if (kind == EntryKind.GENESIS) != (space == ZERO) or (kind == EntryKind.GENESIS and seq != 1):
         raise EntryRefused("only the first entry of a space is without one")
+    is_erased = erased and not body and body_size > 0
+    if not is_erased and (len(body) != body_size or hashlib.sha256(body).digest() != body_sha256):
+        raise EntryRefused("an entry's body is not the one that its header names")
     return Entry(
-        space=space, author=author, inc=inc, seq=seq, prev=prev, hlc=hlc, kind=kind, body=body,
-        header=header, signature=signature, hash=hash_of(header, signature),
+        space=space, author=author, inc=inc, seq=seq, prev=prev, hlc=hlc, kind=kind,
+        body=None if is_erased else body, header=header, signature=signature, hash=hash_of(header, signature),
     )  # fmt: skip
 
 
