@@ -9,6 +9,9 @@ from cli import arguments, exits, output
 from cli.client import call
 from cli.last_search import remember
 
+ID_CHARS = 12
+"""Of a record's id, to look it up by."""
+
 
 class Options(NamedTuple):
     """What `search` takes; a tuple, since every search pays for making this class."""
@@ -63,6 +66,12 @@ def _print(query: str, document: output.Document, options: Options) -> None:
         output.note(output.faint("`atrium show 1` shows the first one in its conversation"))
 
 
+def superseded(hit: output.Document) -> str:
+    """Say which record took the place of one, by the beginning of its id; empty for what holds."""
+    newest = output.text_of(hit, "superseded_by")
+    return f"superseded by {newest[:ID_CHARS]}" if newest else ""
+
+
 def describe(hit: output.Document) -> str:
     """Say on one line when, by whom and where something was said."""
     place = output.text_of(hit, "note_path") or output.text_of(hit, "workspace")
@@ -70,6 +79,8 @@ def describe(hit: output.Document) -> str:
         output.age(output.text_of(hit, "authored_at")),
         output.text_of(hit, "provider"),
         output.text_of(hit, "role"),
+        output.plain(output.text_of(hit, "author")),
         output.plain(place),
+        superseded(hit),
     )
     return output.faint(" · ".join(word for word in words if word))

@@ -37,6 +37,7 @@ SELECT r.row, r.change_seq, s.space, s.kind, s.label, t.state
 FROM records r JOIN spaces s ON s.id = r.space JOIN states t ON t.row = r.row WHERE {which}
 """
 _BY_ROWS = _SELECT.format(which="r.row IN (SELECT value FROM json_each(?))")
+_BY_IDS = _SELECT.format(which="r.id IN (SELECT value FROM json_each(?))")
 _WITH_ID = """
 SELECT r.row, r.id, r.type, s.space, s.label FROM records r JOIN spaces s ON s.id = r.space
 WHERE r.id {range} AND r.version > 0 AND (?3 IS NULL OR s.space = ?3)
@@ -56,6 +57,15 @@ ORDER BY r.created_hlc, r.id, s.space
 """
 _EDGES_FROM = _EDGES.format(end="source")
 _EDGES_TO = _EDGES.format(end="target")
+_WORKSPACES = """
+WITH RECURSIVE found (path) AS (
+    SELECT min(workspace) FROM records WHERE workspace IS NOT NULL
+    UNION ALL
+    SELECT (SELECT min(r.workspace) FROM records r WHERE r.workspace > found.path) FROM found
+    WHERE found.path IS NOT NULL
+)
+SELECT path FROM found WHERE path IS NOT NULL
+"""
 _PLACES = "SELECT entry FROM ops WHERE record = ? ORDER BY entry"
 _META = "SELECT value FROM meta WHERE key = ?"
 
@@ -191,6 +201,12 @@ class ProjectionReader:
             found = self._connection.execute(_BY_ROWS, (json.dumps(rows),)).fetchall()
         return [_view(row) for row in found]
 
+    def with_ids(self, ids: Sequence[str]) -> list[RecordView]:
+        """Bring every record that has one of these ids, in whatever space, in any order; tombstones too."""
+        with faults(NAME):
+            found = self._connection.execute(_BY_IDS, (json.dumps(list(ids)),)).fetchall()
+        return [_view(row) for row in found]
+
     def changes(self, after: int, limit: int = LIMIT) -> list[Change]:
         """Give what changed behind a place, oldest first, at most 1,000; each consumer keeps its own place.
 
@@ -202,6 +218,11 @@ class ProjectionReader:
             Change(change_seq=seq, space=space, type=kind, id=name, is_gone=bool(is_gone), row=row)
             for seq, space, kind, name, is_gone, row in rows
         ]
+
+    def workspaces(self) -> list[str]:
+        """List the workspaces that records belong to, in order; one step of an index each."""
+        with faults(NAME):
+            return [path for (path,) in self._connection.execute(_WORKSPACES)]
 
     def edges_from(self, ids: Sequence[str], relation: str | None = None) -> list[Edge]:
         """Give the edges that begin at some records, oldest first."""

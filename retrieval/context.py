@@ -1,8 +1,9 @@
 """Evidence for a question, bounded and attributed: what was said in the project, notes, and where they lead.
 
 Three passes under one deadline.  History is searched in the project asked for and never beyond it; notes
-belong to no project; links are followed one hop, among indexed notes alone.  Texts that third parties wrote
-are never given.  Nothing is written, and no file is read but the index.
+belong to no project; shared memory to one, or to all; links are followed one hop, among indexed notes alone.
+Texts that third parties wrote are never given, and what was superseded comes after all that holds.  Nothing
+is written, and no file is read but the index.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from retrieval.answers import WORDS, Lookup, Routed, look_up
-from retrieval.evidence import Evidence, Piece, choose, cover, fit, interleave
+from retrieval.evidence import Evidence, Piece, choose, cover, current_first, fit, interleave
 from retrieval.index_reader import IndexReader
 from retrieval.links import MAX_TARGETS_PER_ROOT, KnownNotes, follow, note_links
 from retrieval.models import ROLES_CURATED, ROLES_HISTORY, Deadline, Filter, Hit, LaneName
@@ -96,14 +97,14 @@ def answer(reader: IndexReader, question: Question, deadline: Deadline | None = 
     """Gather evidence for a question."""
     passes = _Passes(reader, question, deadline or Deadline())
     history, history_lane = passes.search("history", ROLES_HISTORY, question.workspace)
-    curated, curated_lane = passes.search("curated", ROLES_CURATED if reader.has_notes() else (), None)
+    curated, curated_lane = passes.curated()
     linked = passes.links(curated)
     found = (
         [Piece(hit=hit, via="history") for hit in history],
-        [Piece(hit=hit, via="curated") for hit in curated],
+        [Piece(hit=hit, via="memory" if hit.role == "memory" else "curated") for hit in curated],
         linked,
     )
-    chosen = choose(interleave(found), question.limit)
+    chosen = choose(current_first(interleave(found)), question.limit)
     if any(piece.parent_record_id in chosen.repeating for piece in chosen.pieces):
         passes.warn("linked_parent_deduplicated")
     evidence = fit(chosen.pieces, question.text, passes.query, question.chars_max)
@@ -146,6 +147,12 @@ class _Passes:
             assert code in WARNINGS, code  # noqa: S101 - a misspelt code is a programmer's error
             self.warnings.setdefault(code)
 
+    def curated(self) -> tuple[list[Hit], str]:
+        """Run the pass over notes and memory; where there is no memory, no project bounds it."""
+        notes = ("note",) if self.reader.has_notes() else ()
+        memory = ("memory",) if self.reader.has_memory() else ()
+        return self.search("curated", notes + memory, self.question.workspace if memory else None)
+
     def search(self, name: str, roles: tuple[str, ...], workspace: str | None) -> tuple[list[Hit], str]:
         """Run one pass over the records of these roles: hits, best first, and the lane that found them.
 
@@ -157,7 +164,7 @@ class _Passes:
             text=self.question.text,
             query=self.query,
             lane=self.question.lane,
-            wanted=Filter(roles=roles, workspace=workspace),
+            wanted=Filter(roles=roles, workspace=workspace, global_roles=ROLES_CURATED),
             limit=candidates_max + 1,
         )
         nothing = Routed(lane=WORDS, candidates=(), is_exhausted=False)

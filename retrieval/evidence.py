@@ -1,8 +1,9 @@
 """Pieces of evidence: whose turn it is, what says the same, and how much room each gets.  No I/O.
 
-Lists of hits are taken in turn, so that neither history nor notes crowd the other out.  Texts that are equal
-but for case, compatibility forms and white space count once.  Room is shared fairly of what remains: what
-needs less than its share leaves the rest to the others, and what nobody could read is left out.
+Lists of hits are taken in turn, so that neither history nor notes crowd the other out, and what was
+superseded comes last.  Texts that are equal but for case, compatibility forms and white space count once.
+Room is shared fairly of what remains: what needs less than its share leaves the rest to the others, and what
+nobody could read is left out.
 """
 
 from __future__ import annotations
@@ -51,6 +52,11 @@ def interleave(passes: Iterable[Sequence[Piece]]) -> Iterator[Piece]:
     """Take the first of each pass, then the second of each, and so on."""
     for rank in zip_longest(*passes):
         yield from (piece for piece in rank if piece is not None)
+
+
+def current_first(pieces: Iterable[Piece]) -> list[Piece]:
+    """Put what was superseded behind all that holds, both in their order."""
+    return sorted(pieces, key=lambda piece: piece.hit.superseded_by is not None)
 
 
 def choose(pieces: Iterable[Piece], limit: int) -> Chosen:

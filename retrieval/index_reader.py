@@ -1,34 +1,31 @@
 """One reader of the index: lays out a scope, runs a lane, brings hits whole, counts and digests.
 
 A reader takes no lock and writes nothing.  It sees one consistent state per statement; several readers run
-beside the writer.  Scope is laid out as rows of a temporary table, one for each stored workspace that
-belongs to it with the dates between which it does, so that filtering happens inside the query.
+beside the writer.  A record that is expired by the reader's clock is brought by nothing that looks for
+records; only what counts them all still counts it.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from crdt.clock import wall_ms
 from crdt.sqlite import faults, uri
 from retrieval.index_schema import NAME, open_index_reader
+from retrieval.index_scope import create_scope, lay_out, prepare
 from retrieval.models import Candidate, Deadline, Filter, Hit, LaneAnswer
 from retrieval.query import Query
 from retrieval.scope import Aliases
 from retrieval.substrings import search_substrings
 from retrieval.words import search_words
 
-_SCOPE_TABLE = """
-CREATE TEMP TABLE scope (workspace INTEGER NOT NULL, since TEXT NOT NULL, before TEXT NOT NULL)
-"""
-_SCOPE_INDEX = "CREATE INDEX temp.scope_by_workspace ON scope (workspace)"
-_ADD_SCOPE = "INSERT INTO temp.scope (workspace, since, before) VALUES (?, ?, ?)"
 _SELECT_HITS = """
 SELECT id, record_id, text, role, source, conversation_id, title, event_index, source_sha256, authored_at,
-       workspace, note_root, note_path
-FROM hits WHERE {which}
+       workspace, note_root, note_path, author, superseded_by
+FROM hits WHERE (expires_ms IS NULL OR expires_ms > now_ms()) AND {which}
 """
 _HITS_BY_ROW = _SELECT_HITS.format(which="id IN (SELECT value FROM json_each(?))")
 _HITS_BY_PREFIX = _SELECT_HITS.format(
@@ -54,6 +51,7 @@ SELECT count(*) FROM records WHERE conversation = (SELECT conversation FROM reco
 """
 _ANY_RECORD = "SELECT EXISTS (SELECT 1 FROM records)"
 _ANY_NOTE = "SELECT EXISTS (SELECT 1 FROM conversations WHERE note_root IS NOT NULL)"
+_ANY_MEMORY = "SELECT EXISTS (SELECT 1 FROM conversations WHERE population = 2)"
 _HITS_OF_NOTE = _SELECT_HITS.format(which="note_root = ? AND note_path = ? ORDER BY event_index LIMIT ?")
 _NOTE_NAMES = "SELECT note_path, note_names FROM conversations WHERE note_root = ? AND removed_hlc = 0"
 _DIGEST = "SELECT record_id, content_sha256 FROM records WHERE population = 0 ORDER BY record_id"
@@ -81,10 +79,13 @@ NOTE_RECORDS_MAX = 4_200
 class IndexReader:
     """A read-only view of the index; `close` it."""
 
-    def __init__(self, connection: sqlite3.Connection, aliases: Aliases) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, aliases: Aliases, now_ms: Callable[[], int] = wall_ms
+    ) -> None:
         self.connection = connection
         self.aliases = aliases
         self._laid_out: str | None = None
+        prepare(connection, now_ms)
 
     @property
     def has_substring_lane(self) -> bool:
@@ -149,6 +150,11 @@ class IndexReader:
         with faults(NAME):
             return bool(self.connection.execute(_ANY_NOTE).fetchone()[0])
 
+    def has_memory(self) -> bool:
+        """Tell whether any piece of shared memory is indexed."""
+        with faults(NAME):
+            return bool(self.connection.execute(_ANY_MEMORY).fetchone()[0])
+
     def note(self, root: int, path: str, limit: int = NOTE_RECORDS_MAX) -> list[Hit]:
         """Bring the first records of a note in order; none when it is not indexed."""
         with faults(NAME):
@@ -201,24 +207,18 @@ class IndexReader:
         self.connection.close()
 
     def _lay_out(self, workspace: str | None) -> None:
-        """Put the stored workspaces of a scope into the temporary table that the lanes join."""
+        """Make the temporary tables hold this scope, where there is one."""
         if workspace is None or workspace == self._laid_out:
             return
         with faults(NAME):
             if self._laid_out is None:
-                self.connection.execute(_SCOPE_TABLE)
-                self.connection.execute(_SCOPE_INDEX)
-            self.connection.execute("DELETE FROM temp.scope")
-            stored = dict(self.connection.execute("SELECT path, id FROM workspaces").fetchall())
-            windows = self.aliases.windows(workspace, stored)
-            rows = [(stored[path], since, before) for path, since, before in windows]
-            self.connection.executemany(_ADD_SCOPE, rows)
+                create_scope(self.connection)
+            lay_out(self.connection, self.aliases, workspace)
         self._laid_out = workspace
 
     def _hit(self, row: tuple[object, ...], score: float, lane: str) -> Hit:
-        (identity, record, text, role, source, conversation, title, index, revision, at, path, root, note) = (
-            row
-        )
+        (identity, record, text, role, source, conversation, title, index, revision, at, path, root, note,
+         author, newest) = row  # fmt: skip
         workspace = self.aliases.resolve(str(path), str(at) if at else None) if path else None
         return Hit(
             row=int(str(identity)), record_id=_hex(record), text=str(text), score=score, lane=lane,
@@ -226,6 +226,8 @@ class IndexReader:
             event_index=int(str(index)), source_sha256=_hex(revision), authored_at=str(at) if at else None,
             workspace=workspace, note_root=int(str(root)) if root is not None else None,
             note_path=str(note) if note is not None else None,
+            author=str(author) if author is not None else None,
+            superseded_by=_hex(newest) if newest is not None else None,
         )  # fmt: skip
 
 

@@ -28,7 +28,9 @@ _MONTHS = (
 class Draft:
     """A record before it has a row: identity, revision, what it says, and its place.
 
-    `headings` are a note's title and the headings above a piece of it; they take the neighbours' column.
+    `headings` are a note's title and the headings above a piece of it, or what is known of a piece of memory;
+    they take the neighbours' column.  `project` is the label of what has no workspace; `expires_ms` the
+    instant from which it is in no answer.
     """
 
     record_id: bytes
@@ -40,6 +42,8 @@ class Draft:
     source_sha256: bytes
     event_index: int
     headings: str | None = None
+    project: str | None = None
+    expires_ms: int | None = None
 
 
 @dataclass(slots=True)

@@ -5,7 +5,8 @@
     conversations  one row each, with what appending to it needs
     buried         tombstones of conversations, with or without a row
     silent         events without a record, by the first 8 bytes of the id that it would have
-    records        one row a message or note chunk, narrow; texts lie beside it
+    records        one row a message, note chunk or piece of shared memory, narrow; texts lie beside it
+    supersedes     edges between records; what they amount to is kept in `records.superseded_by`
     words          FTS5 over own text and neighbours, without content of its own
     retired        rows that the substring lane must still forget
     hits           (a view) a record whole, as answers show it
@@ -25,7 +26,7 @@ from pathlib import Path
 from crdt.errors import IndexUnavailable
 from crdt.sqlite import faults, open_reader, open_writer
 
-VERSION = 2
+VERSION = 3
 NAME = "derived/index.db"
 
 _TABLES = (
@@ -51,24 +52,33 @@ _TABLES = (
         source TEXT NOT NULL, source_id TEXT NOT NULL, title TEXT NOT NULL, workspace INTEGER, parent_id TEXT,
         automation INTEGER NOT NULL, captured INTEGER NOT NULL, last_key TEXT NOT NULL, last_id TEXT NOT NULL,
         next_index INTEGER NOT NULL, tail1 INTEGER, tail2 INTEGER, removed_hlc INTEGER NOT NULL,
-        note_root INTEGER, note_path TEXT, note_names TEXT
+        note_root INTEGER, note_path TEXT, note_names TEXT, author TEXT
     ) STRICT""",
     "CREATE INDEX conversations_by_root ON conversations (note_root, note_path) WHERE note_root IS NOT NULL",
+    "CREATE INDEX conversations_of_memory ON conversations (source_id) WHERE population = 2",
     """CREATE TABLE note_roots (id INTEGER PRIMARY KEY, root_id BLOB NOT NULL UNIQUE) STRICT""",
     """CREATE TABLE records (
         id INTEGER PRIMARY KEY, record_id BLOB NOT NULL UNIQUE, conversation INTEGER NOT NULL,
         population INTEGER NOT NULL, workspace INTEGER, role TEXT NOT NULL, event_id TEXT NOT NULL,
         content_sha256 BLOB NOT NULL, source_sha256 BLOB NOT NULL, authored_at TEXT,
         event_index INTEGER NOT NULL,
-        before1 INTEGER, before2 INTEGER, headings TEXT
+        before1 INTEGER, before2 INTEGER, headings TEXT,
+        project TEXT, expires_ms INTEGER, superseded_by BLOB
     ) STRICT""",
     "CREATE INDEX records_by_conversation ON records (conversation, event_index)",
     "CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT",
     """CREATE VIEW hits AS
     SELECT r.id, r.record_id, t.text, r.role, c.source, c.conversation_id, c.title, r.event_index,
-           r.source_sha256, r.authored_at, w.path AS workspace, c.note_root, c.note_path, r.conversation
+           r.source_sha256, r.authored_at, w.path AS workspace, c.note_root, c.note_path, r.conversation,
+           c.author, r.superseded_by, r.expires_ms
     FROM records r JOIN texts t ON t.id = r.id JOIN conversations c ON c.id = r.conversation
     LEFT JOIN workspaces w ON w.id = r.workspace""",
+    """CREATE TABLE supersedes (
+        space BLOB NOT NULL, edge TEXT NOT NULL, newer BLOB NOT NULL, older BLOB NOT NULL,
+        PRIMARY KEY (space, edge)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX supersedes_by_newer ON supersedes (newer, older)",
+    "CREATE INDEX supersedes_by_older ON supersedes (older, newer)",
     "CREATE TABLE retired (id INTEGER PRIMARY KEY, record INTEGER NOT NULL, text TEXT NOT NULL) STRICT",
     """CREATE VIRTUAL TABLE words USING fts5 (
         own, near, content = '', tokenize = 'unicode61 remove_diacritics 2'

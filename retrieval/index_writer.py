@@ -1,4 +1,4 @@
-"""Row operations of the index's one writer; what to write is decided in `follow` and `note_index`.
+"""Row operations of the index's one writer; what to write is decided by those who follow a source.
 
 The words lane has no content of its own, so a row leaves it only by naming exactly what went in: the
 record's text, and the neighbours' column made again from the rows that `before1` and `before2` name.
@@ -16,9 +16,11 @@ from crdt.archive import Stored
 from crdt.sqlite import faults, transaction
 from retrieval.index_rows import Draft, near_text, silent_key
 from retrieval.index_schema import NAME
+from retrieval.superseded import Supersessions
 
 POPULATION_CONVERSATION = 0
 POPULATION_NOTE = 1
+POPULATION_MEMORY = 2
 
 _GET_META = "SELECT value FROM meta WHERE key = ?"
 _SET_META = (
@@ -29,15 +31,15 @@ _FIND_WORKSPACE = "SELECT id FROM workspaces WHERE path = ?"
 _ADD_WORKSPACE = "INSERT INTO workspaces (path) VALUES (?)"
 _ADD_RECORD = """
 INSERT INTO records (id, record_id, conversation, population, workspace, role, event_id, content_sha256,
-                     source_sha256, authored_at, event_index, before1, before2, headings)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                     source_sha256, authored_at, event_index, before1, before2, headings, project, expires_ms)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _ADD_TEXT = "INSERT INTO texts (id, text) VALUES (?, ?)"
 _ADD_WORDS = "INSERT INTO words (rowid, own, near) VALUES (?, ?, ?)"
 _FORGET_WORDS = "INSERT INTO words (words, rowid, own, near) VALUES ('delete', ?, ?, ?)"
 _ROWS_OF = """
 SELECT r.id, r.record_id, r.content_sha256, r.source_sha256, r.event_index, r.before1, r.before2,
-    r.authored_at, r.workspace, t.text, r.headings
+    r.authored_at, r.workspace, t.text, r.headings, r.project, r.expires_ms
 FROM records r JOIN texts t ON t.id = r.id WHERE r.conversation = ? ORDER BY r.event_index
 """
 _DELETE_RECORD = "DELETE FROM records WHERE id = ?"
@@ -49,7 +51,8 @@ _ANY_RETIRED = "SELECT 1 FROM retired WHERE id <= ? AND text <> ''"
 _FORGET_RETIRED = "DELETE FROM retired WHERE id <= ? AND id < (SELECT max(id) FROM retired)"
 _EMPTY_RETIRED = "UPDATE retired SET text = '' WHERE id <= ?"
 _MOVE_RECORD = """
-UPDATE records SET source_sha256 = ?, event_index = ?, before1 = ?, before2 = ?, workspace = ? WHERE id = ?
+UPDATE records SET source_sha256 = ?, event_index = ?, before1 = ?, before2 = ?, workspace = ?,
+    project = ?, expires_ms = ? WHERE id = ?
 """
 _ADD_FRAGMENT = """
 INSERT INTO fragments (sha256, conversation, hlc, redactor, segment, frame_offset, frame_bytes, skip, size)
@@ -83,6 +86,8 @@ class Row:
     workspace: int | None
     text: str
     headings: str | None
+    project: str | None
+    expires_ms: int | None
 
 
 class IndexWriter:
@@ -90,6 +95,7 @@ class IndexWriter:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
+        self.superseded = Supersessions(connection)
         self._workspaces: dict[str, int] = {}
         self._next_id = 0
 
@@ -104,9 +110,11 @@ class IndexWriter:
                         int(self.connection.execute(_MAX_RECORD).fetchone()[0]) + 1,
                     )
                     yield
+                    self.superseded.settle()
                     self.set_meta("next_record", self._next_id)
             except BaseException:
                 self._workspaces.clear()
+                self.superseded.forget()
                 raise
 
     def is_whole(self) -> bool:
@@ -187,6 +195,7 @@ class IndexWriter:
         self.connection.executemany(_ADD_RECORD, records)
         self.connection.executemany(_ADD_TEXT, texts)
         self.connection.executemany(_ADD_WORDS, words)
+        self.superseded.moved(draft.record_id for draft in drafts)
         return chain[first:]
 
     def rows(self, conversation: int) -> list[Row]:
@@ -195,7 +204,7 @@ class IndexWriter:
             Row(
                 id=row[0], record_id=row[1], content_sha256=row[2], source_sha256=row[3], event_index=row[4],
                 before=(row[5], row[6]), authored_at=row[7], workspace=row[8], text=row[9],
-                headings=row[10],
+                headings=row[10], project=row[11], expires_ms=row[12],
             )
             for row in self.connection.execute(_ROWS_OF, (conversation,))
         ]  # fmt: skip
@@ -211,6 +220,7 @@ class IndexWriter:
             self.connection.execute(_RETIRE, (row.id, row.text))
             self.connection.execute(_DELETE_RECORD, (row.id,))
             self.connection.execute(_DELETE_TEXT, (row.id,))
+            self.superseded.moved((row.record_id,))
 
     def replace(self, home: Home, wanted: Sequence[Draft]) -> int:
         """Make a conversation's records exactly the wanted ones and return how many were written.
@@ -230,8 +240,10 @@ class IndexWriter:
                 continue
             before = [identity for identity, _ in chain[-1:-3:-1]] if home.population == 0 else []
             ids = [*before, None, None][:2]
-            place = (draft.source_sha256, draft.event_index, *ids, home.workspace)
-            if place != (row.source_sha256, row.event_index, *row.before, row.workspace):
+            place = (
+                draft.source_sha256, draft.event_index, *ids, home.workspace, draft.project, draft.expires_ms
+            )  # fmt: skip
+            if place != _place_of(row):
                 self.connection.execute(_MOVE_RECORD, (*place, row.id))
             chain.append((row.id, row.text))
         return written
@@ -253,11 +265,17 @@ def _unchanged(rows: Sequence[Row], wanted: Sequence[Draft], population: int) ->
     return kept
 
 
+def _place_of(row: Row) -> tuple[object, ...]:
+    return (
+        row.source_sha256, row.event_index, *row.before, row.workspace, row.project, row.expires_ms
+    )  # fmt: skip
+
+
 def _record_row(row_id: int, home: Home, draft: Draft, before: Sequence[int | None]) -> tuple[object, ...]:
     return (
         row_id, draft.record_id, home.conversation, home.population, home.workspace, draft.role,
         draft.event_id, draft.content_sha256, draft.source_sha256, draft.authored_at, draft.event_index,
-        before[0], before[1], draft.headings,
+        before[0], before[1], draft.headings, draft.project, draft.expires_ms,
     )  # fmt: skip
 
 

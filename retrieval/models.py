@@ -10,8 +10,8 @@ from typing import Literal
 LaneName = Literal["auto", "words", "substring", "dense"]
 LANE_NAMES: tuple[LaneName, ...] = ("auto", "words", "substring", "dense")
 
-ROLES_HISTORY = ("user", "assistant")
-ROLES_CURATED = ("note",)
+ROLES_HISTORY = ("user", "assistant", "synthesis")
+ROLES_CURATED = ("note", "memory")
 ROLES_ALL = ("user", "assistant", "note", "source", "synthesis", "memory")
 
 TRUST_BY_ROLE = {
@@ -19,6 +19,9 @@ TRUST_BY_ROLE = {
     "synthesis": "synthesized", "tool": "untrusted",
 }  # fmt: skip
 """How far a record's words may be relied on, by whose they are (RETRIEVAL.md 4)."""
+
+SUPERSEDED_LOSS = 4.0
+"""What a superseded record loses of its score: more than lies between the scores of any two records."""
 
 QUERY_BUDGET_S = 2.5
 """All passes of one query together (DECISIONS.md 28)."""
@@ -38,10 +41,15 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which records a lane may see, before it ranks: of these roles, and of this workspace where given."""
+    """Which records a lane may see, before it ranks: of these roles, and of this workspace where given.
+
+    What has no workspace belongs to the project that its label names.  With neither, it belongs to every
+    project when its role is one of `global_roles`, else to none.
+    """
 
     roles: tuple[str, ...] = ROLES_ALL
     workspace: str | None = None
+    global_roles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +73,8 @@ class Hit:
     """A record that answers a query, whole.
 
     `workspace` has aliases applied.  `note_root` is the row of a note's root in the index; `text` is the
-    record's own, uncut.
+    record's own, uncut.  `author` is the `agent@node` that wrote a piece of shared memory; `superseded_by`
+    the id of the newest record that took this one's place.
     """
 
     record_id: str
@@ -83,6 +92,8 @@ class Hit:
     workspace: str | None
     note_root: int | None = None
     note_path: str | None = None
+    author: str | None = None
+    superseded_by: str | None = None
 
     @property
     def trust(self) -> str:

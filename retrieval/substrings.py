@@ -3,15 +3,14 @@
 A trigram index in a database of its own, so that building it (twice the work of the words) never holds up
 the words lane and runs beside it on another core.  It follows `records` by row id; what it has not seen
 yet is scanned, so an answer is right at every moment.  Scripts without spaces are searched here, where a
-word of two characters is scanned for, since no trigram holds it.
+word of two characters is scanned for, since no trigram holds it.  Superseded records come last.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
@@ -19,8 +18,9 @@ from typing import TypeVar
 from crdt.errors import Damaged
 from crdt.sqlite import faults, open_writer, transaction
 from retrieval.index_schema import create_database, discard_database, open_index_reader
-from retrieval.models import Candidate, Deadline, Filter, LaneAnswer
-from retrieval.words import interruptible
+from retrieval.index_scope import ALIVE, IN_SCOPE, parameters
+from retrieval.models import SUPERSEDED_LOSS, Candidate, Deadline, Filter, LaneAnswer
+from retrieval.words import Found, interruptible
 
 NAME = "derived/substrings.db"
 VERSION = 1
@@ -56,23 +56,21 @@ _ADD = "INSERT INTO substrings (rowid, text) VALUES (?, ?)"
 _FORGET = "INSERT INTO substrings (substrings, rowid, text) VALUES ('delete', ?, ?)"
 _GENERATION = "SELECT value FROM meta WHERE key = 'generation'"
 
-_SCOPE = """
-  AND EXISTS (SELECT 1 FROM temp.scope s WHERE s.workspace = r.workspace
-              AND coalesce(r.authored_at, '') >= s.since AND coalesce(r.authored_at, '') < s.before)
-"""
 _SELECT = """
-SELECT r.id, -bm25(substrings) AS strength, '' FROM lane.substrings
-JOIN main.records r ON r.id = substrings.rowid
-WHERE substrings MATCH ?1 AND r.role IN (SELECT value FROM json_each(?2))
-ORDER BY strength DESC, r.record_id LIMIT ?3
+SELECT r.id, -bm25(substrings) AS strength, '', r.superseded_by IS NOT NULL AS is_superseded
+FROM lane.substrings JOIN main.records r ON r.id = substrings.rowid
+WHERE substrings MATCH :match AND r.role IN (SELECT value FROM json_each(:roles)) AND {visible}
+ORDER BY is_superseded, strength DESC, r.record_id LIMIT :limit
 """
-_SELECT_SCOPED = _SELECT.replace("ORDER BY", f"{_SCOPE}ORDER BY")
 _SCAN = """
-SELECT r.id, 0.0, '' FROM main.texts t JOIN main.records r ON r.id = t.id
-WHERE t.id > ?1 AND r.role IN (SELECT value FROM json_each(?2)) AND has_pattern(t.text)
-ORDER BY r.record_id LIMIT ?3
+SELECT r.id, 0.0, '', r.superseded_by IS NOT NULL AS is_superseded
+FROM main.texts t JOIN main.records r ON r.id = t.id
+WHERE t.id > :seen AND r.role IN (SELECT value FROM json_each(:roles)) AND {visible} AND has_pattern(t.text)
+ORDER BY is_superseded, r.record_id LIMIT :limit
 """
-_SCAN_SCOPED = _SCAN.replace("ORDER BY", f"{_SCOPE}ORDER BY")
+_VISIBLE = {False: ALIVE, True: f"{ALIVE} AND {IN_SCOPE}"}
+_SELECTS = {scoped: _SELECT.format(visible=visible) for scoped, visible in _VISIBLE.items()}
+_SCANS = {scoped: _SCAN.format(visible=visible) for scoped, visible in _VISIBLE.items()}
 
 RowT = TypeVar("RowT", tuple[int, str], tuple[int, str, int])
 
@@ -249,37 +247,39 @@ def search_substrings(
     pattern = pattern_of(text)
     if len(pattern) < (UNSPACED_CHARS_MIN if has_unspaced_script(pattern) else CHARS_MIN):
         return LaneAnswer()
-    roles = json.dumps(wanted.roles)
     scoped = wanted.workspace is not None
-    ranked: list[tuple[int, float, str]] = []
-    is_cut, seen = False, 0
+    given = {**parameters(wanted), "limit": limit, "seen": 0}
+    ranked: list[Found] = []
+    is_cut = False
     if _is_attached(connection) and len(pattern) >= CHARS_MIN:
-        seen = int(
-            (connection.execute("SELECT value FROM lane.meta WHERE key = 'record'").fetchone() or (0,))[0]
-        )
-        phrase = '"' + pattern.replace('"', '""') + '"'
-        statement = _SELECT_SCOPED if scoped else _SELECT
-        ranked, is_cut = interruptible(connection, statement, (phrase, roles, limit), deadline)
-    scanned, is_cut_too = _scan(connection, pattern, (seen, roles, limit), deadline, scoped=scoped)
-    best = max((strength for _, strength, _ in ranked), default=0.0) or 1.0
-    candidates = [Candidate(row=row, score=1.0 + strength / best) for row, strength, _ in ranked]
-    candidates += [Candidate(row=row, score=0.5) for row in scanned]
+        seen = connection.execute("SELECT value FROM lane.meta WHERE key = 'record'").fetchone()
+        given["seen"] = seen[0] if seen else 0
+        given["match"] = '"' + pattern.replace('"', '""') + '"'
+        ranked, is_cut = interruptible(connection, _SELECTS[scoped], given, deadline)
+    scanned, is_cut_too = _scan(connection, pattern, given, deadline, scoped=scoped)
+    best = max((strength for _, strength, *_ in ranked), default=0.0) or 1.0
+    candidates = [_candidate(row, 1.0 + row[1] / best) for row in ranked]
+    candidates += [_candidate(row, 0.5) for row in scanned]
+    candidates.sort(key=lambda candidate: candidate.score < 0)
     return LaneAnswer(candidates=tuple(candidates[:limit]), is_exhausted=is_cut or is_cut_too)
 
 
 def _scan(
     connection: sqlite3.Connection,
     pattern: str,
-    parameters: tuple[int, str, int],
+    given: Mapping[str, object],
     deadline: Deadline,
     *,
     scoped: bool,
-) -> tuple[list[int], bool]:
+) -> tuple[list[Found], bool]:
     """Look for the pattern in records that the trigram index has not seen."""
     sought = folded(pattern)
     connection.create_function("has_pattern", 1, lambda text: sought in folded(text))
-    rows, is_cut = interruptible(connection, _SCAN_SCOPED if scoped else _SCAN, parameters, deadline)
-    return [row for row, _, _ in rows], is_cut
+    return interruptible(connection, _SCANS[scoped], given, deadline)
+
+
+def _candidate(row: Found, score: float) -> Candidate:
+    return Candidate(row=row[0], score=score - SUPERSEDED_LOSS if row[3] else score)
 
 
 def _is_attached(connection: sqlite3.Connection) -> bool:

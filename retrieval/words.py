@@ -7,18 +7,19 @@ nothing else is left.  Ties go by record id.
 A score says which group a record is in: own text and every term (1, 2], own text (0, 1], neighbours and
 every term (-1, 0], neighbours (-2, -1].  A record that matches only by its neighbours thus ranks below all
 whose own text matches, however many there are: where they fill a pass, those of own text are asked for.
+Superseded records come after all others, in the same order, and never take a place from one that holds.
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from crdt.sqlite import faults
 from retrieval.index_schema import NAME
-from retrieval.models import Candidate, Deadline, Filter, LaneAnswer
+from retrieval.index_scope import ALIVE, IN_SCOPE, parameters
+from retrieval.models import SUPERSEDED_LOSS, Candidate, Deadline, Filter, LaneAnswer
 from retrieval.query import Query, Term, adjacent, content_terms, fold, match_all, match_any, own_match
 
 WEIGHT_OWN, WEIGHT_NEAR = 1.0, 0.4
@@ -32,29 +33,30 @@ LARGE_RECORDS = 10_000
 """From this size on, words that more than 1% of the records have are left out of the OR pass."""
 _STEPS_PER_CHECK = 20_000
 
-_SCOPE = """
-  AND EXISTS (SELECT 1 FROM temp.scope s WHERE s.workspace = r.workspace
-              AND coalesce(r.authored_at, '') >= s.since AND coalesce(r.authored_at, '') < s.before)
-"""
 # The plus keeps SQLite from asking FTS5 again for every row of the list.
-_OWN = "AND +words.rowid IN (SELECT rowid FROM words WHERE words MATCH ?4)"
+_OWN = "AND +words.rowid IN (SELECT rowid FROM words WHERE words MATCH :own)"
 # Texts are joined to the best alone, since sorting drags along every column it is given.
 _SELECT = """
-SELECT best.id, best.strength, t.text FROM (
-    SELECT r.id, r.record_id, -bm25(words, 1.0, 0.4) AS strength
+SELECT best.id, best.strength, t.text, best.is_superseded FROM (
+    SELECT r.id, r.record_id, -bm25(words, 1.0, 0.4) AS strength, r.superseded_by IS NOT NULL AS is_superseded
     FROM words JOIN records r ON r.id = words.rowid
-    WHERE words MATCH ?1 AND r.role IN (SELECT value FROM json_each(?2)) {more}
-    ORDER BY strength DESC, r.record_id LIMIT ?3
-) best JOIN texts t ON t.id = best.id ORDER BY best.strength DESC, best.record_id
+    WHERE words MATCH :match AND r.role IN (SELECT value FROM json_each(:roles)) AND {alive} {more}
+    ORDER BY is_superseded, strength DESC, r.record_id LIMIT :limit
+) best JOIN texts t ON t.id = best.id ORDER BY best.is_superseded, best.strength DESC, best.record_id
 """
 _STATEMENTS = {
-    (scoped, own): _SELECT.format(more=(_SCOPE if scoped else "") + (_OWN if own else ""))
+    (scoped, own): _SELECT.format(
+        alive=ALIVE, more=(f"AND {IN_SCOPE}" if scoped else "") + (_OWN if own else "")
+    )
     for scoped in (False, True)
     for own in (False, True)
 }
 _VOCABULARY = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'words', 'row')"
 _FREQUENCY = "SELECT doc FROM temp.vocabulary WHERE term = ?"
 _COUNT = "SELECT count(*) FROM records"
+
+Found = tuple[int, float, str, int]
+"""A row of a lane's query: record, strength, text, and 1 where the record is superseded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,12 @@ class _Found:
     strength: float
     own: bool
     every_term: bool
+    superseded: bool
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether it matches itself and nothing took its place: what a limit is meant for."""
+        return self.own and not self.superseded
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +95,7 @@ def search_words(
     depth = max(limit, DEPTH_VERIFIED if query.every_term_punctuated else DEPTH_MIN)
     passes = _Passes(connection, query, wanted, deadline)
     found = passes.run(match_all(query), Depth(limit, depth), every_term=True)
-    if len(query.terms) > 1 and _own(found) < limit and not passes.is_exhausted:
+    if len(query.terms) > 1 and _holding(found) < limit and not passes.is_exhausted:
         known = {item.row for item in found}
         rest = passes.run(match_any(passes.rare_terms()), Depth(limit, depth), every_term=False)
         found += [item for item in rest if item.row not in known]
@@ -109,7 +117,7 @@ class _Passes:
     def run(self, expression: str, depth: Depth, *, every_term: bool) -> list[_Found]:
         """Run one pass; where neighbours' matches fill it, also over those whose own text matches."""
         found, is_full = self._select(expression, depth, None, every_term=every_term)
-        if not is_full or _own(found) >= depth.wanted or self.is_exhausted:
+        if not is_full or _holding(found) >= depth.wanted or self.is_exhausted:
             return found
         own = match_any(content_terms(self._query), ["own"])
         known = {item.row for item in found}
@@ -124,8 +132,8 @@ class _Passes:
         Texts are looked at no further than enough of them match themselves: all others rank below.
         """
         statement = _STATEMENTS[self._wanted.workspace is not None, own is not None]
-        parameters = (expression, json.dumps(self._wanted.roles), depth.rows, *([own] if own else []))
-        rows, is_interrupted = interruptible(self._connection, statement, parameters, self._deadline)
+        given = {**parameters(self._wanted), "match": expression, "limit": depth.rows, "own": own}
+        rows, is_interrupted = interruptible(self._connection, statement, given, self._deadline)
         self.is_exhausted = self.is_exhausted or is_interrupted
         judged: list[_Found] = []
         still_wanted = depth.wanted
@@ -133,20 +141,21 @@ class _Passes:
             found = self._judged(row, every_term=every_term)
             if found is not None:
                 judged.append(found)
-                still_wanted -= found.own
+                still_wanted -= found.holds
             if not still_wanted:
                 break
         return judged, len(rows) == depth.rows
 
-    def _judged(self, row: tuple[int, float, str], *, every_term: bool) -> _Found | None:
+    def _judged(self, row: Found, *, every_term: bool) -> _Found | None:
         """Look at a text that FTS5 found: whether it matches itself and has the exact punctuated forms."""
-        identity, strength, text = row
+        identity, strength, text, superseded = row
         folded = fold(text)
         if self._query.every_term_punctuated:
             exact = [adjacent(term, folded) for term in self._query.terms]
             if not (all(exact) if every_term else any(exact)):
                 return None
-        return _Found(identity, strength, own_match(self._query, folded), every_term)
+        own = own_match(self._query, folded)
+        return _Found(identity, strength, own, every_term, bool(superseded))
 
     def rare_terms(self) -> Sequence[Term]:
         """Choose the terms of the OR pass."""
@@ -169,16 +178,16 @@ class _Passes:
 
 
 def interruptible(
-    connection: sqlite3.Connection, statement: str, parameters: Iterable[object], deadline: Deadline
-) -> tuple[list[tuple[int, float, str]], bool]:
+    connection: sqlite3.Connection, statement: str, given: Mapping[str, object], deadline: Deadline
+) -> tuple[list[Found], bool]:
     """Run a query until the deadline: rows so far, and whether it was cut off."""
-    rows: list[tuple[int, float, str]] = []
+    rows: list[Found] = []
     if deadline.passed():
         return rows, True
     connection.set_progress_handler(lambda: int(deadline.passed()), _STEPS_PER_CHECK)
     with faults(NAME):
         try:
-            rows.extend(connection.execute(statement, tuple(parameters)))
+            rows.extend(connection.execute(statement, given))
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":
                 raise
@@ -188,8 +197,8 @@ def interruptible(
     return rows, False
 
 
-def _own(found: Sequence[_Found]) -> int:
-    return sum(item.own for item in found)
+def _holding(found: Sequence[_Found]) -> int:
+    return sum(item.holds for item in found)
 
 
 def _ranked(found: Sequence[_Found]) -> list[Candidate]:
@@ -197,7 +206,10 @@ def _ranked(found: Sequence[_Found]) -> list[Candidate]:
     scored = [
         Candidate(
             row=item.row,
-            score=item.strength / best + (1.0 if item.every_term else 0.0) - (0.0 if item.own else 2.0),
+            score=item.strength / best
+            + (1.0 if item.every_term else 0.0)
+            - (0.0 if item.own else 2.0)
+            - (SUPERSEDED_LOSS if item.superseded else 0.0),
         )
         for item in found
     ]

@@ -9,6 +9,7 @@ import click
 from cli import arguments, exits, output
 from cli.client import call
 from cli.command import declare, json_option
+from cli.searching import ID_CHARS, superseded
 
 QUOTE = "  │ "
 
@@ -70,7 +71,9 @@ def _print(document: output.Document) -> None:
             output.age(output.text_of(item, "authored_at")),
             output.text_of(item, "note_path") or output.text_of(item, "provider"),
             output.text_of(item, "role"),
-            output.text_of(item, "record_id")[:12],
+            output.text_of(item, "author"),
+            output.text_of(item, "record_id")[:ID_CHARS],
+            superseded(item),
         )
         output.line(output.strong(" · ".join(output.plain(word) for word in words if word)))
         for piece in output.plain(output.text_of(item, "text")).splitlines():

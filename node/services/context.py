@@ -148,6 +148,7 @@ def _evidence_document(item: Evidence) -> Document:
         "provider": hit.provider,
         "role": hit.role,
         "trust": hit.trust,
+        "author": hit.author,
         "note_path": None if hit.note_path is None or is_unsafe(hit.note_path) else hit.note_path,
         "date_status": _date_status(hit.authored_at),
         "revision_kind": "indexed_note_revision" if is_note else "indexed_source_revision",
@@ -156,7 +157,7 @@ def _evidence_document(item: Evidence) -> Document:
         "excerpt_end": part.end,
         "via": item.piece.via,
         "parent_record_id": item.piece.parent_record_id,
-        "superseded_by": None,
+        "superseded_by": hit.superseded_by,
     }
 
 

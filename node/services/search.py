@@ -33,7 +33,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:  # n
     limit = checked_number("limit", request.limit, 1, LIMIT_MAX)
     if request.fusion not in FUSIONS:
         raise BadInput(f"there is no fusion {request.fusion[:40]!r}", hint=f"use {' or '.join(FUSIONS)}")
-    wanted = Filter(workspace=_scope(local, request))
+    wanted = Filter(workspace=_scope(local, request), global_roles=("memory",))
     if lane == "dense":
         raise Unavailable("there are no vectors to search by meaning yet", hint="search with --words")
     lookup = Lookup(text=text, query=parse_query(text), lane=lane, wanted=wanted, limit=limit)
@@ -72,6 +72,8 @@ def hit_document(hit: Hit) -> Document:
         "workspace": hit.workspace,
         "trust": hit.trust,
         "title": hit.title,
+        "author": hit.author,
+        "superseded_by": hit.superseded_by,
     }
 
 

@@ -24,7 +24,7 @@ DOCUMENT = {
 EVIDENCE = {
     "record_id", "text", "score", "lane", "conversation_id", "source_sha256", "authored_at", "provider",
     "role", "trust", "note_path", "date_status", "revision_kind", "truncated", "excerpt_start", "excerpt_end",
-    "via", "parent_record_id", "superseded_by",
+    "via", "parent_record_id", "superseded_by", "author",
 }  # fmt: skip
 Document = dict[str, object]
 

@@ -17,7 +17,7 @@ from tests.retrieval.archive_kit import Indexed, Said, body, ignore, record, wor
 
 FIELDS = {
     "record_id", "text", "score", "lane", "role", "provider", "conversation_id", "note_path", "authored_at",
-    "workspace", "trust", "title",
+    "workspace", "trust", "title", "author", "superseded_by",
 }  # fmt: skip
 Hit = dict[str, object]
 

@@ -1,0 +1,159 @@
+"""The index follows shared memory: what changed in the projection is written once, in order, by batches.
+
+Only the newest change of a record is ever known, and what is written is what the record is by now, so that
+applying a change twice, or late, does no harm.  The watermark belongs to one making of the projection: of
+another one everything is applied again, which leaves rows that say the same as they are, and then whatever
+the new projection does not have is taken out.  Each batch and its watermark are one transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+
+from crdt.edges import SUPERSEDES
+from crdt.projection_reader import Change, ProjectionReader, RecordView
+from retrieval.index_memory import MemoryRows
+from retrieval.index_writer import IndexWriter
+from retrieval.memory_rows import Memory, memory_of
+
+BATCH_RECORDS = 500
+_WATERMARK = "memory_change"
+_GENERATION = "memory_generation"
+_NAMES = "memory_names"
+_SWEEP_DUE = "memory_sweep_due"
+_ID_CHARS = 64
+
+NameOf = Callable[[bytes, bytes], str]
+"""What the node of a key is called in a space: (space, key) to a name for people."""
+
+
+class RecordFollower:
+    """Applies the projection's changes to the index."""
+
+    def __init__(self, index: IndexWriter, reader: ProjectionReader, name_of: NameOf) -> None:
+        self._index = index
+        self._reader = reader
+        self._name_of = name_of
+        self._rows = MemoryRows(index)
+        self._names: dict[str, str] = {}
+
+    def watermark(self) -> int:
+        """Tell the last change that the index has applied of the present projection."""
+        is_same = self._index.meta(_GENERATION) == self._reader.generation()
+        return int(self._index.meta(_WATERMARK) or 0) if is_same else 0
+
+    def catch_up(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Apply every change after the watermark; return how many index records came or went.
+
+        `progress` gets (applied, total) changes.
+        """
+        self._begin()
+        start, head = self.watermark(), self._reader.head()
+        written, after = 0, start
+        while changes := self._reader.changes(after, BATCH_RECORDS):
+            after = changes[-1].change_seq
+            with self._index.transaction():
+                written += self._apply(changes)
+                self._index.set_meta(_NAMES, json.dumps(self._names))
+                self._index.set_meta(_WATERMARK, after)
+            if progress:
+                progress(after - start, max(head, after) - start)
+        return written + self._sweep()
+
+    def _begin(self) -> None:
+        """Start over where the projection is another one, or a node has another name than in the index."""
+        self._names = json.loads(str(self._index.meta(_NAMES) or "{}"))
+        generation = self._reader.generation()
+        is_other = self._index.meta(_GENERATION) != generation
+        renamed = [key for key, name in self._names.items() if self._called(key) != name]
+        if not is_other and not renamed:
+            return
+        with self._index.transaction():
+            self._names = {}
+            self._index.set_meta(_WATERMARK, 0)
+            self._index.set_meta(_GENERATION, generation)
+            if is_other:
+                self._index.set_meta(_SWEEP_DUE, 1)
+
+    def _apply(self, changes: Sequence[Change]) -> int:
+        views = self._reader.with_ids([change.id for change in changes])
+        by_id: dict[str, list[RecordView]] = {}
+        for view in views:
+            by_id.setdefault(view.id, []).append(view)
+        for change in changes:
+            if change.type == "edge":
+                self._apply_edge(change, by_id.get(change.id, ()))
+        records = dict.fromkeys(change.id for change in changes if change.type != "edge")
+        return sum(self._rows.keep(record, self._memory(by_id.get(record, ()))) for record in records)
+
+    def _memory(self, views: Iterable[RecordView]) -> Memory | None:
+        """Make what the index keeps of a record; of the same record in several spaces the oldest."""
+        for view in sorted(views, key=lambda view: (view.state.created_hlc, view.space)):
+            memory = memory_of(view.state, self._author(view))
+            if memory is not None:
+                return memory
+        return None
+
+    def _author(self, view: RecordView) -> str:
+        """Say whose words are served, as `agent@node`: what was brought from elsewhere says it itself.
+
+        Where another node edited them the node stands alone, since which of its agents did is not known here.
+        """
+        state = view.state
+        if state.by:
+            return state.by
+        author = state.text_author or state.creator
+        key = (view.space + author).hex()
+        name = self._names.get(key) or self._called(key)
+        self._names[key] = name
+        return f"{state.agent}@{name}" if author == state.creator else name
+
+    def _called(self, key: str) -> str:
+        named = bytes.fromhex(key)
+        return self._name_of(named[:32], named[32:])
+
+    def _apply_edge(self, change: Change, views: Iterable[RecordView]) -> None:
+        for view in views:
+            ends = _superseding(view) if view.space == change.space else None
+            if ends is not None:
+                self._index.superseded.put(change.space, change.id, *ends)
+                return
+        self._index.superseded.drop(change.space, change.id)
+
+    def _sweep(self) -> int:
+        """Take out what this projection does not have, where the index followed another one before."""
+        if not self._index.meta(_SWEEP_DUE):
+            return 0
+        removed = 0
+        for records in self._rows.every(BATCH_RECORDS):
+            present = {view.id for view in self._reader.with_ids(records)}
+            with self._index.transaction():
+                removed += sum(self._rows.keep(record, None) for record in records if record not in present)
+        with self._index.transaction():
+            edges = self._index.superseded.every()
+            found = self._reader.with_ids([edge for _, edge in edges])
+            present_edges = {(view.space, view.id) for view in found if _superseding(view)}
+            for space, edge in edges:
+                if (space, edge) not in present_edges:
+                    self._index.superseded.drop(space, edge)
+            self._index.set_meta(_SWEEP_DUE, 0)
+        return removed
+
+
+def _superseding(view: RecordView) -> tuple[bytes, bytes] | None:
+    """Read the two index records of an edge, the newer first; None for any other record."""
+    fields = view.state.fields
+    if view.state.deleted or view.type != "edge" or fields.get("relation") != SUPERSEDES:
+        return None
+    newer, older = _index_id(fields.get("from")), _index_id(fields.get("to"))
+    return None if newer is None or older is None else (newer, older)
+
+
+def _index_id(value: object) -> bytes | None:
+    if not isinstance(value, str) or len(value) != _ID_CHARS:
+        return None
+    try:
+        return bytes.fromhex(value)
+    except ValueError:
+        return None
