@@ -30,6 +30,8 @@ TABLE: dict[str, dict[str, str]] = {
     "Shared memory": {
         "memory": "Keep, find and change entries.",
         "decision": "Keep what was decided and why.",
+        "project": "What several agents work on together.",
+        "spaces": "What is shared, and with whom.",
     },
     "Take in and give out": {
         "capture": "Read the transcripts of this machine's agents.",
@@ -39,6 +41,7 @@ TABLE: dict[str, dict[str, str]] = {
         "import": "Take in shared memory from a file.",
     },
     "Look after": {
+        "identity": "This node's key: show, back up, revoke.",
         "redact": "Apply today's redaction to the whole archive.",
         "rebuild": "Make the index anew.",
         "prepare-context": "Make the indexes that context reads.",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from node.paths import system_error
-from node.services import requests
+from node.services import requests, space_requests
 
 if TYPE_CHECKING:
     from node.composition import Local
@@ -89,5 +89,20 @@ USE_CASES: dict[str, UseCase] = {
         _case("redact", requests.RedactRequest, "write"),
         _case("rebuild", requests.RebuildRequest, "write"),
         _case("prepare-context", requests.PrepareRequest, "write"),
+        _case("identity", space_requests.IdentityRequest),
+        _case("identity.backup", space_requests.IdentityBackup, "write"),
+        _case("identity.restore", space_requests.IdentityRestore, "write"),
+        _case("identity.revoke", space_requests.IdentityRevoke, "write"),
+        _case("spaces", space_requests.SpacesRequest),
+        _case("spaces.members", space_requests.SpaceMembers),
+        _case("spaces.private", space_requests.PrivateRequest),
+        _case("spaces.create", space_requests.SpaceCreate, "commit"),
+        _case("spaces.add-member", space_requests.MemberAdd, "commit"),
+        _case("spaces.remove-member", space_requests.MemberRemove, "commit"),
+        _case("projects.overview", space_requests.ProjectsRequest),
+        _case("projects.show", space_requests.ProjectShow),
+        _case("projects.create", space_requests.ProjectCreate, "commit"),
+        _case("projects.add-members", space_requests.ProjectMembers, "commit"),
+        _case("projects.remove-members", space_requests.ProjectMembers, "commit"),
     )
 }
