@@ -21,6 +21,12 @@ def iso(instant_s: float) -> str:
     return datetime.fromtimestamp(instant_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def iso_ms(instant_ms: int) -> str:
+    """Write milliseconds since 1970 as `YYYY-MM-DDTHH:MM:SS.mmmZ`."""
+    seconds, milliseconds = divmod(instant_ms, 1000)
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{milliseconds:03d}Z"
+
+
 def seconds_of(text: str | None) -> float | None:
     """Read an ISO 8601 instant; None for anything else.  One without a zone is taken as UTC."""
     if text is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from node.paths import system_error
-from node.services import requests, space_requests
+from node.services import memory_requests, requests, space_requests
 
 if TYPE_CHECKING:
     from node.composition import Local
@@ -61,9 +61,14 @@ class UseCase:
             raise system_error(error) from error
 
 
-def _case(name: str, request: type[requests.Request], lane: LaneName = "read") -> UseCase:
-    """Name a use-case by its module, which has one `handle`, or as `module.function` where it has several."""
-    module, _, function = name.replace("-", "_").partition(".")
+def _case(
+    name: str, request: type[requests.Request], lane: LaneName = "read", *, at: str | None = None
+) -> UseCase:
+    """Name a use-case by its module, which has one `handle`, or as `module.function` where it has several.
+
+    `at` says where it is, as `module.function`, when its name doesn't.
+    """
+    module, _, function = (at or name).replace("-", "_").partition(".")
     return UseCase(
         name=name,
         request=request,
@@ -104,5 +109,20 @@ USE_CASES: dict[str, UseCase] = {
         _case("projects.create", space_requests.ProjectCreate, "commit"),
         _case("projects.add-members", space_requests.ProjectMembers, "commit"),
         _case("projects.remove-members", space_requests.ProjectMembers, "commit"),
+        _case("memory.add", memory_requests.MemoryAdd, "commit"),
+        _case("memory.get", memory_requests.MemoryGet, at="memory_reading.get"),
+        _case("memory.list", memory_requests.MemoryList, at="memory_reading.list_"),
+        _case("memory.edit", memory_requests.MemoryEdit, "commit"),
+        _case("memory.tag", memory_requests.MemoryTag, "commit"),
+        _case("memory.delete", memory_requests.MemoryDelete, "commit"),
+        _case("memory.restore", memory_requests.MemoryRestore, "commit"),
+        _case("memory.history", memory_requests.MemoryHistory, at="memory_reading.history"),
+        _case("memory.revert", memory_requests.MemoryRevert, "commit"),
+        _case("memory.conflicts", memory_requests.MemoryConflicts, at="memory_reading.conflicts"),
+        _case("memory.accept", memory_requests.MemoryAccept, "write"),
+        _case("memory-export", memory_requests.MemoryExport),
+        _case("memory-import", memory_requests.MemoryImport, "commit"),
+        _case("decision.add", memory_requests.DecisionAdd, "commit"),
+        _case("decision.list", memory_requests.DecisionList, at="decision.list_"),
     )
 }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import msgspec
 
-from crdt.operations import Value
 from node.services.requests import Request
 
 LIMIT = 50
@@ -51,11 +50,15 @@ class MemoryList(Request, frozen=True, kw_only=True):
 
 
 class MemoryEdit(Request, frozen=True, kw_only=True):
-    """`text` replaces the content; `fields` names what else is set, None takes a field away."""
+    """`text` replaces the content; `fields` names what else is set, None takes a field away.
+
+    `base` has the heads, as `MemoryHistory` gives them, that the text was made from; without it the newest.
+    """
 
     id: str
     text: str | None = None
-    fields: dict[str, Value] = msgspec.field(default_factory=dict)
+    fields: dict[str, bool | int | float | str | list[str] | None] = msgspec.field(default_factory=dict)
+    base: tuple[str, ...] = ()
     if_version: int | None = None
     agent: str = "local"
 

@@ -7,18 +7,26 @@ its failure never makes a write that is durable look like one that failed.
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from crdt import operations, records
+from crdt import ids, operations, records
+from crdt.clock import pack, wall_ms
 from crdt.entries import Draft, EntryKind
-from crdt.errors import AtriumError, BadInput, Changed, NotFound
+from crdt.errors import AtriumError, BadInput, Changed, IndexUnavailable, NotAllowed, NotFound, Unavailable
 from crdt.operations import Operation, Value
+from crdt.projection_feeds import valid
+from crdt.projects import project_id
+from crdt.record_rights import MODERATE
+from crdt.reducer import extend, reduce
+from node.services.space_names import find_space, name_in
 
 if TYPE_CHECKING:
     from archivist.redact import Redactor
@@ -26,10 +34,11 @@ if TYPE_CHECKING:
     from crdt.store import Committed
     from node.composition import Local
 
+_AGENT = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+LEVEL_WAIT_S_MAX = 2.0
+_LEVEL_POLL_S = 0.02
 INDEX_WAIT_S_MAX = 0.25
 """How long a write that is durable waits for the index, so that whoever wrote finds it."""
-ID_CHARS_MIN = 4
-"""The shortest beginning of an id that is looked up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +63,53 @@ def commit(local: Local, writes: Sequence[Write]) -> list[Committed]:
     return committed
 
 
+def create(local: Local, space: bytes, operation: Operation) -> RecordView:
+    """Commit the creation of a record and give the record; nothing needs to be read for it."""
+    (committed,) = commit(local, [Write(space=space, operation=operation, is_new=True)])
+    return created(local, committed)
+
+
+def created(local: Local, committed: Committed) -> RecordView:
+    """Give the record that a committed operation creates."""
+    from crdt.projection_reader import RecordView
+
+    space = committed.entry.home
+    roster = local.feeds.roster(space)
+    state = reduce(valid([committed.entry], roster), roster)
+    if state is None:
+        raise AssertionError("what this node has just created counts")
+    return RecordView(
+        row=0, change_seq=0, space=space, space_kind=roster.kind, space_label=roster.label, state=state
+    )
+
+
+def change(
+    local: Local, reader: ProjectionReader, view: RecordView, operation: Operation | None
+) -> RecordView:
+    """Commit an operation on a record, None for nothing to do, and give the record as it is then.
+
+    Raises `NotAllowed` for a record that only others may change.
+    """
+    if operation is None:
+        return view
+    refuse_foreign(local, view)
+    (committed,) = commit(local, [Write(space=view.space, operation=operation)])
+    roster = local.feeds.roster(view.space)
+    (stamped,) = valid([committed.entry], roster)
+    state = extend(view.state, stamped, roster)
+    if state is None:
+        before = [version.stamped for version in reader.history(view)]
+        state = reduce([*before, stamped], roster)
+    return msgspec.structs.replace(view, state=state or view.state)
+
+
 def _draft(local: Local, write: Write) -> Draft:
     operation = redacted(local.redactor, write.operation)
     records.check(operation, new=write.is_new)
-    return Draft(space=write.space, kind=EntryKind.RECORD, body=operations.encode(operation))
+    body = operations.encode(operation)
+    # What breaks a limit would be read by nobody, this node included.
+    operations.decode(body)
+    return Draft(space=write.space, kind=EntryKind.RECORD, body=body)
 
 
 def redacted(redactor: Redactor, operation: Operation) -> Operation:
@@ -74,7 +126,7 @@ def redacted(redactor: Redactor, operation: Operation) -> Operation:
     return msgspec.structs.replace(
         operation,
         set={name: cleaned(value) for name, value in operation.set.items()},
-        tag=[clean(tag) for tag in operation.tag],
+        tag=[tag for tag in map(clean, operation.tag) if tag],
         text=None if operation.text is None else clean(operation.text),
     )
 
@@ -117,17 +169,49 @@ def changing(local: Local) -> Iterator[ProjectionReader]:
             yield reader
 
 
+@contextmanager
+def looking(local: Local) -> Iterator[ProjectionReader | None]:
+    """Read records; None where none was ever kept here.
+
+    Raises `IndexUnavailable` in a command beside no node that finds records which a crash kept from being
+    laid out: what is old must not pass for all there is.
+    """
+    with ExitStack() as stack:
+        try:
+            reader = stack.enter_context(local.projection())
+        except Unavailable:
+            if local.writable or _has_records(local, 0):
+                raise
+            yield None
+            return
+        if not local.writable:
+            _wait_until_level(local, reader)
+        yield reader
+
+
+def _wait_until_level(local: Local, reader: ProjectionReader) -> None:
+    """Give a command that writes at this moment the time to lay out what it has committed."""
+    deadline_s = time.monotonic() + LEVEL_WAIT_S_MAX
+    while _has_records(local, reader.watermark()):
+        if time.monotonic() > deadline_s:
+            raise IndexUnavailable(
+                "what was kept last is not laid out yet", hint="run `atrium prepare-context`"
+            )
+        time.sleep(_LEVEL_POLL_S)
+
+
+def _has_records(local: Local, after: int) -> bool:
+    """Tell whether the feeds have operations on records behind a place."""
+    try:
+        feeds = local.feeds
+    except IndexUnavailable:
+        return False
+    return next(iter(feeds.entries(after, (EntryKind.RECORD,))), None) is not None
+
+
 def found(reader: ProjectionReader, identity: str, *types: str) -> RecordView:
     """Find a record of one of these types by its id or its beginning; raises `NotFound` or `BadInput`."""
-    prefix = identity.strip().lower()
-    if len(prefix) < ID_CHARS_MIN:
-        raise BadInput(
-            f"`{identity[:ID_CHARS_MIN]}` is no id", hint=f"give at least {ID_CHARS_MIN} characters of one"
-        )
-    view = reader.get(prefix)
-    if types and view.state.type not in types:
-        raise NotFound(f"{view.state.id} is a {view.state.type}, not a {' or '.join(types)}")
-    return view
+    return reader.get(identity.strip().lower(), types=types)
 
 
 def refuse_other_version(view: RecordView, wanted: int | None) -> None:
@@ -139,29 +223,72 @@ def refuse_other_version(view: RecordView, wanted: int | None) -> None:
         )
 
 
-def space_of(local: Local, label: str | None, *, is_private: bool) -> bytes:
-    """Choose the space of a new record: a named one, else the private or the home space of this node."""
-    if is_private:
-        if label is not None:
-            raise BadInput("what is private lives in no space that has a label", hint="leave out one of both")
+def refuse_foreign(local: Local, view: RecordView) -> None:
+    """Raise `NotAllowed` for a record of somebody else in a space where this node may not moderate."""
+    own, roster = local.feeds.author(), local.feeds.roster(view.space)
+    if view.state.owners != [own] and not roster.may(own, MODERATE, pack(wall_ms())):
+        owner = name_in(roster, view.state.creator)
+        raise NotAllowed(f"{view.id} is {owner}'s, and this node may not moderate `{roster.label}`")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a new record is wanted: `space` is a label or an id, `project` may be bound to a space."""
+
+    space: str | None = None
+    project: str | None = None
+    is_private: bool = False
+
+
+def space_of(local: Local, place: Place) -> bytes:
+    """Choose the space of a new record: the named one, else the private one, the project's, or home."""
+    if place.space is not None:
+        space = find_space(local.feeds, place.space)
+        if place.is_private and space != local.feeds.private():
+            raise BadInput(
+                f"what is private can't be in the space `{place.space}`", hint="leave out one of both"
+            )
+        return space
+    if place.is_private:
         return local.feeds.private()
-    if label is None:
-        return local.feeds.home()
-    return _labelled(local, label)
+    bound = None if place.project is None else _bound(local, place.project)
+    return local.feeds.home() if bound is None else bound
 
 
-def _labelled(local: Local, label: str) -> bytes:
-    named = [space for space, roster in local.feeds.spaces().items() if roster.label == label]
-    if not named:
-        raise NotFound(f"there is no space `{label}`", hint="run `atrium spaces` to see which there are")
-    if len(named) > 1:
-        raise BadInput(f"several spaces are labelled `{label}`", hint="run `atrium spaces` and rename one")
-    return named[0]
+def _bound(local: Local, project: str) -> bytes | None:
+    """Give the space that a project is bound to."""
+    try:
+        with local.projection() as reader:
+            view = reader.get(project_id(project), space=local.feeds.home(), types=["project"])
+    except NotFound:
+        return None
+    bound = view.field("space")
+    return bytes.fromhex(bound) if isinstance(bound, str) and not view.state.deleted else None
 
 
-def node_name(local: Local, space: bytes, author: bytes) -> str:
-    """Name the node of a key as the space's members do, or by the beginning of its id."""
-    from crdt.keys import node_id
+Speaker = tuple[bytes, str, str | None]
+"""A node's key, an agent's name, and the `agent@node` of who said it first, where it was imported."""
 
-    member = local.feeds.roster(space).members.get(author)
-    return member.name if member is not None and member.name else node_id(author)[:8]
+
+def speaker_of(local: Local, space: bytes, speaker: Speaker) -> tuple[str, str]:
+    """Name the agent and the node of an operation, the node as the space's members do."""
+    author, agent, by = speaker
+    if by is not None:
+        agent, _, node = by.rpartition("@")
+        return agent, node
+    return agent, name_in(local.feeds.roster(space), author)
+
+
+def index_record_id(source: str, identity: str) -> str:
+    """Name the record of the index that a record of memory or a decision becomes."""
+    conversation = ids.conversation_id(source, identity)
+    return ids.record_id(conversation, ids.event_id(conversation, "1"))
+
+
+def checked_agent(name: str) -> str:
+    """Check the name of an agent; raises `BadInput`."""
+    if not _AGENT.fullmatch(name):
+        raise BadInput(
+            f"{name[:80]!a} is no name of an agent", hint="use letters, digits, `_` and `-`, at most 64"
+        )
+    return name

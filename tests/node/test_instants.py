@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from node.instants import StampInvalid, at_and_age, iso, read_stamp, seconds_of
+from node.instants import StampInvalid, at_and_age, iso, iso_ms, read_stamp, seconds_of
 
 NOW_S = 1_800_000_000.0
 
@@ -14,6 +14,7 @@ NOW_S = 1_800_000_000.0
 def test_an_instant_is_utc_and_ends_in_z() -> None:
     assert iso(0) == "1970-01-01T00:00:00Z"
     assert iso(NOW_S + 0.9) == "2027-01-15T08:00:00Z"
+    assert iso_ms(1_800_000_000_007) == "2027-01-15T08:00:00.007Z"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,139 @@
+"""Entries of shared memory as documents: what every adapter shows of a record of type memory.
+
+Confidence is computed here, when somebody reads, and instants are RFC 3339 in UTC with milliseconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from crdt.clock import milliseconds_of
+from crdt.confidence import CONFIDENCE_ASSUMED, effective_confidence
+from crdt.edges import SUPERSEDES
+from node.instants import iso_ms
+from node.services.records import index_record_id, speaker_of
+from node.view import reading
+
+if TYPE_CHECKING:
+    from crdt.operations import Stamped
+    from crdt.projection_reader import ProjectionReader, RecordView
+    from node.composition import Local
+    from node.services.catalog import Document
+
+MEMORY = "memory"
+DIRECTIVE = "directive"
+SHARED = "shared"
+ACCEPTED, UNACCEPTED = "accepted", "unaccepted"
+_PLAIN_FIELDS = ("project", "scope", "origin", "headline", "source_path", "source_sha", "source_commit")
+
+
+class Entries:
+    """Makes documents of records for one answer, all as of one instant.
+
+    What was created just now needs no reader.
+    """
+
+    def __init__(self, local: Local, reader: ProjectionReader | None, now_ms: int) -> None:
+        self._local = local
+        self._reader = reader
+        self._now_ms = now_ms
+
+    def document(self, view: RecordView) -> Document:
+        """Give the document of a record; a deleted one has `deleted_at` as well."""
+        state = view.state
+        fields = state.fields
+        kind, confidence = fields.get("kind"), fields.get("confidence")
+        asserted = float(confidence) if isinstance(confidence, int | float) else CONFIDENCE_ASSUMED
+        updated_ms = milliseconds_of(state.updated_hlc)
+        expires_ms = fields.get("expires_at")
+        agent, node = speaker_of(self._local, view.space, (state.creator, state.agent, state.by))
+        plain = {name: fields.get(name) for name in _PLAIN_FIELDS}
+        document: Document = {
+            "id": state.id,
+            "type": kind,
+            "agent": agent,
+            "node": node,
+            "space": self._local.feeds.roster(view.space).label,
+            "content": state.text or "",
+            "confidence": asserted,
+            "effective_confidence": effective_confidence(
+                asserted, kind if isinstance(kind, str) else None, updated_ms, self._now_ms
+            ),
+            "parents": fields.get("parents") or [],
+            "tags": sorted(state.tags),
+            "created_at": iso_ms(milliseconds_of(state.created_hlc)),
+            "updated_at": iso_ms(updated_ms),
+            "author_updated_at": _instant(fields.get("author_updated_at")),
+            "version": state.version,
+            "expires_at": _instant(expires_ms),
+            "conflicts": self.conflicts(view),
+            "superseded_by": self._superseded_by(view),
+            "stale": isinstance(expires_ms, int) and expires_ms <= self._now_ms,
+            "trust": self._trust(view),
+            **plain,
+        }
+        return {**document, "deleted_at": iso_ms(updated_ms)} if state.deleted else document
+
+    def conflicts(self, view: RecordView) -> list[Document]:
+        """Give the texts that stand beside the served one, newest first."""
+        if not view.state.conflicts:
+            return []
+        signed = self._signed(view)
+        said_by = {one.hash: one.operation.by for one in signed}
+        documents = []
+        for conflict in view.state.conflicts:
+            speaker = (conflict.author, conflict.agent, said_by.get(conflict.hash))
+            agent, node = speaker_of(self._local, view.space, speaker)
+            documents.append(
+                {
+                    "hash": conflict.hash.hex(),
+                    "agent": agent,
+                    "node": node,
+                    "at": iso_ms(milliseconds_of(conflict.hlc)),
+                    "content": conflict.text,
+                }
+            )
+        return documents
+
+    def _trust(self, view: RecordView) -> str:
+        """Say how far a text may be followed: a directive stands only if it was written or accepted here."""
+        fields = view.state.fields
+        if fields.get("kind") != DIRECTIVE:
+            return str(fields.get("trust") or SHARED)
+        if self._is_written_here(view):
+            return ACCEPTED
+        with reading(self._local) as beside:
+            is_accepted = beside.local_store.accepts(view.space, view.state.id, text_sha256(view))
+        return ACCEPTED if is_accepted else UNACCEPTED
+
+    def _is_written_here(self, view: RecordView) -> bool:
+        """Tell whether this node's key signed exactly the text that is served, and not as an import."""
+        state, own = view.state, self._local.feeds.author()
+        if state.text_author != own:
+            return False
+        if state.version == 1:
+            return state.by is None
+        return any(
+            one.author == own and one.operation.source is None and one.operation.text == state.text
+            for one in self._signed(view)
+            if one.hash in state.text_heads
+        )
+
+    def _signed(self, view: RecordView) -> list[Stamped]:
+        return [version.stamped for version in self._reader.history(view)] if self._reader else []
+
+    def _superseded_by(self, view: RecordView) -> str | None:
+        if self._reader is None:
+            return None
+        record = index_record_id(MEMORY, view.id)
+        return min((edge.source for edge in self._reader.edges_to([record], SUPERSEDES)), default=None)
+
+
+def text_sha256(view: RecordView) -> bytes:
+    """Hash the served text, which is what is accepted."""
+    return hashlib.sha256((view.state.text or "").encode("utf-8", "surrogatepass")).digest()
+
+
+def _instant(value: object) -> str | None:
+    return iso_ms(value) if isinstance(value, int) else None
