@@ -115,10 +115,10 @@ class BatchWriter:
     def _index(self, appended: Appended, fragments: Mapping[str, Fragment]) -> None:
         """Index from memory what was just archived; where the index was behind, let it catch up instead."""
         follower = self._to.follower
-        if follower.watermark() != appended.seq - 1:
+        logged = next(self._to.archive.log.since(follower.watermark()), None)
+        if logged is None or logged.seq != appended.seq:
             self._merge(follower.catch_up())
             return
-        (logged,) = self._to.archive.log.since(appended.seq - 1)
         items = [(stored, fragments[stored.sha256]) for stored in appended.stored]
         follower.apply(logged, items, self.applied)
 

@@ -1,7 +1,8 @@
 """What the archive's log says: which segments exist, which fragments wait for one, what was replaced.
 
-One manifest is one entry of a log.  The log is local for now; its interface, `ManifestLog`, is what the
-signed feed takes over.  Numbers of kinds are those of feed entries (DECISIONS.md 9).
+One manifest is one entry of a log: `manifest_log` writes it as a signed entry of a feed.  Numbers of kinds
+are those of feed entries (DECISIONS.md 9).  A manifest too large for one entry is said in several, each of
+which is true by itself.
 
     kind  manifest    said by                    when
     4     Segment     whoever seals fragments    after the segment file is durable
@@ -53,6 +54,13 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag
 
 Manifest = Segment | Tail | Supersede | Tombstone
 
+NAMES_MAX = 4_000
+"""Names of 64 digits that one manifest holds: half of what fits into an entry."""
+
+_DECODER = msgspec.msgpack.Decoder(Manifest)
+_ENCODER = msgspec.msgpack.Encoder()
+_KINDS: dict[type[Manifest], int] = {Segment: 4, Tail: 5, Supersede: 6, Tombstone: 7}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logged:
@@ -96,3 +104,55 @@ class ManifestLog(Protocol):
     def close(self) -> None:
         """Give back what the log holds open."""
         ...
+
+
+def kind_of(manifest: Manifest) -> int:
+    """Tell the kind of entry that a manifest is."""
+    return _KINDS[type(manifest)]
+
+
+def encode(manifest: Manifest) -> bytes:
+    """Write a manifest as the body of an entry."""
+    return _ENCODER.encode(manifest)
+
+
+def decode(kind: int, body: bytes | None) -> Manifest | None:
+    """Read the body of an entry; None for one that was erased, or that says what nobody knows."""
+    if body is None:
+        return None
+    try:
+        manifest = _DECODER.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return manifest if _KINDS[type(manifest)] == kind else None
+
+
+def split(manifest: Manifest) -> list[Manifest]:
+    """Say a manifest in as many entries as it takes.  One segment's fragments always fit into one."""
+    if isinstance(manifest, Tombstone):
+        removed, revived = _chunks(manifest.removed), _chunks(manifest.revived)
+        if len(removed) <= 1 and len(revived) <= 1:
+            return [manifest]
+        parts: list[Manifest] = [Tombstone(removed=names) for names in removed]
+        return [*parts, *(Tombstone(revived=names) for names in revived)]
+    if isinstance(manifest, Supersede) and len(manifest.replaced) + len(manifest.by) > NAMES_MAX:
+        return _split_supersede(manifest)
+    return [manifest]
+
+
+def _split_supersede(manifest: Supersede) -> list[Manifest]:
+    """Spread the new names; a name that is both old and new stays with itself, since it stays current."""
+    replaced, by = _chunks(manifest.replaced), _chunks(manifest.by)
+    new = set(manifest.by)
+    parts: list[Manifest] = []
+    for number in range(max(len(replaced), len(by))):
+        old = replaced[number] if number < len(replaced) else []
+        names = by[number] if number < len(by) else []
+        kept = [name for name in old if name in new and name not in names]
+        parts.append(Supersede(replaced=old, by=[*names, *kept], reason=manifest.reason))
+    return parts
+
+
+def _chunks(names: Sequence[str]) -> list[list[str]]:
+    size = NAMES_MAX // 2
+    return [list(names[at : at + size]) for at in range(0, len(names), size)]

@@ -1,98 +1,189 @@
-"""The canonical store, `canonical/feeds.db`: the manifest log and the fragments that wait for a segment.
+"""The canonical store, `canonical/feeds.db`: signed entries of every author, and what waits for a segment.
 
-Ordinary rowid tables, WAL, synchronous=FULL, one writer.  A manifest is acknowledged after COMMIT.
-Manifests are msgpack; waiting fragments are their canonical bytes.
+Ordinary rowid tables, WAL, synchronous=FULL.  One thread writes (`feed_writer`), in groups, and a write is
+acknowledged after COMMIT.  Reading has a connection of its own and sees what was committed.
 """
 
 from __future__ import annotations
 
-import hashlib
-import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from crdt import migrations
-from crdt.clock import HybridClock
-from crdt.errors import Damaged, Unavailable
-from crdt.manifests import Logged, Manifest, Segment, Tail
+from crdt import incarnation, migrations
+from crdt.entries import BODY_BYTES_MAX, ZERO, Draft, Entry, EntryKind, FeedId
+from crdt.errors import (
+    AtriumError,
+    BadInput,
+    IndexUnavailable,
+    NotAllowed,
+    NotFound,
+    ReadOnlyState,
+    Unavailable,
+)
+from crdt.feed_tables import NAME, Committed, FeedHead, FeedTables
+from crdt.incarnation import Authorship, OwnFeeds, genesis_body
+from crdt.keys import Signer
+from crdt.manifests import Segment, Tail, decode
+from crdt.roster import Roster, SpaceKind
+from crdt.rosters import Rosters
 from crdt.segments import Body
-from crdt.sqlite import faults, open_reader, open_writer, transaction
+from crdt.sqlite import faults, open_reader, open_writer
 
-_NAME = "canonical/feeds.db"
-_INSERT_MANIFEST = "INSERT INTO manifests (hlc, body) VALUES (?, ?)"
-_INSERT_TAIL = "INSERT INTO tails (sha256, hlc, body) VALUES (?, ?, ?) ON CONFLICT (sha256) DO NOTHING"
-_DELETE_TAIL = "DELETE FROM tails WHERE sha256 = ?"
-_SELECT_SINCE = "SELECT seq, hlc, body FROM manifests WHERE seq > ? ORDER BY seq"
-_SELECT_HEAD = "SELECT coalesce(max(seq), 0) FROM manifests"
-_SELECT_LAST_HLC = "SELECT coalesce(max(hlc), 0) FROM manifests"
-_SELECT_TAIL = "SELECT body FROM tails WHERE sha256 = ?"
-_SELECT_TAILS = "SELECT sha256, hlc, length(body) FROM tails ORDER BY rowid"
+if TYPE_CHECKING:
+    import sqlite3
+    from concurrent.futures import Future
 
-_DECODER = msgspec.msgpack.Decoder(Manifest)
-_ENCODER = msgspec.msgpack.Encoder()
+    from crdt.feed_writer import GroupWriter
+
+__all__ = ["Authorship", "Committed", "FeedHead", "FeedStore", "open_store"]
+
+PAGE_ENTRIES = 100
+"""Rows of one read; at most 50 MiB, with the largest bodies."""
+_OWN_SPACES: tuple[SpaceKind, ...] = ("home", "private")
+_ENDLESS = (1 << 63) - 1
+
+Waiting = list[tuple[bytes, bytes]]
+"""Hash and bytes of fragments."""
 
 
 class FeedStore:
-    """`ManifestLog` over SQLite; made by `open_store`."""
+    """Entries of all feeds; made by `open_store`."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: HybridClock) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, writing: Writing | None) -> None:
+        self._path = path
         self._connection = connection
-        self._clock = clock
-
-    def append(self, manifests: Sequence[Manifest], tails: Sequence[Body] = ()) -> list[Logged]:
-        """Add manifests and waiting fragments in one durable transaction."""
-        logged: list[Logged] = []
-        with faults(_NAME), transaction(self._connection) as connection:
-            for manifest in manifests:
-                hlc = self._clock.tick()
-                row = connection.execute(_INSERT_MANIFEST, (hlc, _ENCODER.encode(manifest)))
-                logged.append(Logged(seq=int(row.lastrowid or 0), hlc=hlc, manifest=manifest))
-                if isinstance(manifest, Segment):
-                    connection.executemany(_DELETE_TAIL, ((sha256,) for sha256, _ in manifest.fragments))
-            stamps, latest = _stamps(logged), logged[-1].hlc if logged else self._clock.tick()
-            rows = [(bytes.fromhex(body.sha256), body.data) for body in tails]
-            connection.executemany(
-                _INSERT_TAIL, ((sha256, stamps.get(sha256, latest), data) for sha256, data in rows)
-            )
-        return logged
-
-    def since(self, seq: int) -> Iterator[Logged]:
-        """Walk the log after a place, one row at a time."""
-        with faults(_NAME):
-            for place, hlc, body in self._connection.execute(_SELECT_SINCE, (seq,)):
-                try:
-                    manifest = _DECODER.decode(body)
-                except msgspec.MsgspecError as error:
-                    raise Damaged(f"manifest {place} of {_NAME} can't be read ({error})") from error
-                yield Logged(seq=place, hlc=hlc, manifest=manifest)
+        self._lock = threading.Lock()
+        self._tables = FeedTables(connection)
+        self._rosters = Rosters(self._tables)
+        self._writing = writing
 
     def head(self) -> int:
-        """Tell the place of the newest manifest."""
-        with faults(_NAME):
-            return int(self._connection.execute(_SELECT_HEAD).fetchone()[0])
+        """Tell the place of the newest entry, 0 for none."""
+        with self._reading() as tables:
+            return tables.head()
+
+    def entries(self, after: int = 0, kinds: Sequence[int] | None = None) -> Iterator[Committed]:
+        """Walk entries after a place in the order of their commits, void ones too."""
+        while page := self._page(after, kinds):
+            yield from page
+            after = page[-1].id
+
+    def entry(self, sha256: bytes) -> Committed | None:
+        """Find an entry by its hash."""
+        with self._reading() as tables:
+            return tables.by_hash(sha256)
+
+    def by_ids(self, ids: Sequence[int]) -> dict[int, Entry]:
+        """Find entries by their places; those that are not here are left out."""
+        with self._reading() as tables:
+            return {item.id: item.entry for item in tables.by_ids(ids)}
+
+    def feed_entries(self, feed: FeedId, first: int = 1) -> Iterator[Entry]:
+        """Walk a feed from a number on, forks side by side in the order of their hashes; void ones not."""
+        with self._reading() as tables:
+            row = tables.feed(feed)
+        after = (first - 1, b"\xff" * 32)
+        while row is not None:
+            with self._reading() as tables:
+                page = tables.of_feed(row.id, after, PAGE_ENTRIES)
+            if not page:
+                return
+            yield from (item.entry for item in page)
+            after = (page[-1].entry.seq, page[-1].entry.hash)
+
+    def heads(self, space: bytes | None = None) -> list[FeedHead]:
+        """Tell the end of every feed, of one space or of all, ordered by feed; void entries don't count."""
+        with self._reading() as tables:
+            return [row.head for row in tables.feeds(space) if row.head.count]
+
+    def forks(self) -> list[FeedId]:
+        """List the feeds that have two entries at one number."""
+        return [head.feed for head in self.heads() if head.is_forked]
+
+    def spaces(self) -> dict[bytes, Roster]:
+        """Give the rosters of all spaces by their ids."""
+        with self._reading():
+            return dict(self._rosters.all())
+
+    def roster(self, space: bytes) -> Roster:
+        """Give the roster of a space; raises `NotFound` for one that is not here."""
+        with self._reading():
+            return self._rosters.of(space)
+
+    def author(self) -> bytes:
+        """Give the public key of the node whose store this is; raises `NotFound` before its first write."""
+        if self._writing is not None and self._writing.own is not None:
+            return self._writing.own.signer.public_key
+        with self._reading():
+            author = self._rosters.local_author()
+        if author is None:
+            raise NotFound("this node has written nothing yet", hint="run `atrium capture`")
+        return author
+
+    def home(self) -> bytes:
+        """Give this node's home; a writer makes it where there is none, a reader raises `NotFound`."""
+        return self._own_space("home")
+
+    def private(self) -> bytes:
+        """Give the space that never leaves this node; made, or missing, as `home` is."""
+        return self._own_space("private")
+
+    def manifests(self, after: int = 0) -> Iterator[Committed]:
+        """Walk the archive's manifests (kinds 4 to 7) of all authors after a place."""
+        while page := self._manifest_page(after):
+            yield from page
+            after = page[-1].id
+
+    def manifest_head(self) -> int:
+        """Tell the place of the newest manifest, 0 for none."""
+        with self._reading() as tables:
+            return tables.manifest_head()
 
     def tail_body(self, fragment: bytes) -> bytes | None:
-        """Give the bytes of a waiting fragment, checked against its hash."""
-        with faults(_NAME):
-            row = self._connection.execute(_SELECT_TAIL, (fragment,)).fetchone()
-        if row is None:
-            return None
-        data: bytes = row[0]
-        if hashlib.sha256(data).digest() != fragment:
-            raise Damaged(f"fragment {fragment.hex()} has other bytes than its name says")
-        return data
+        """Give the bytes of a fragment that waits for its segment, checked against its hash."""
+        with self._reading() as tables:
+            return tables.tail(fragment)
 
     def tails(self) -> list[tuple[bytes, int, int]]:
-        """List waiting fragments, oldest first."""
-        with faults(_NAME):
-            return [(sha, hlc, size) for sha, hlc, size in self._connection.execute(_SELECT_TAILS)]
+        """List waiting fragments, oldest first: hash, hybrid clock, size in bytes."""
+        with self._reading() as tables:
+            return tables.tails()
+
+    def write(self, drafts: Sequence[Draft], tails: Sequence[Body] = ()) -> list[Committed]:
+        """Say something, all of it or nothing, and return after it is durable.
+
+        `tails` are the bytes of the fragments that the Tails among the drafts name; those that a Segment
+        names are dropped.  Raises `BadInput`, `NotAllowed`, `NotFound`, or `Unavailable` and its kinds.
+        """
+        writing = self._need_writing()
+        waiting = _checked(drafts, tails)
+        return writing.writer.run(lambda c: writing.write(c, drafts, waiting), max(len(drafts), 1))
+
+    def submit(self, drafts: Sequence[Draft], tails: Sequence[Body] = ()) -> Future[list[Committed]]:
+        """Say something without waiting; the future resolves once it is durable, or raises as `write`."""
+        writing = self._need_writing()
+        waiting = _checked(drafts, tails)
+        return writing.writer.submit(lambda c: writing.write(c, drafts, waiting), max(len(drafts), 1))
+
+    def renew(self) -> None:
+        """Begin a new incarnation in every space: a peer knows entries of this node that are not here."""
+        writing = self._need_writing()
+        own = writing.own
+        if own is not None:
+            writing.writer.run(lambda _: own.renew())
+
+    @property
+    def fault(self) -> AtriumError | None:
+        """Why nothing can be written at this moment; None while all is well."""
+        return self._writing.writer.fault if self._writing else None
 
     def quick_check(self) -> list[str]:
         """Ask SQLite whether the file is whole; empty when it is."""
-        with faults(_NAME):
-            rows = [str(row[0]) for row in self._connection.execute("PRAGMA quick_check(20)")]
+        with faults(NAME), closing(open_reader(self._path)) as connection:
+            rows = [str(row[0]) for row in connection.execute("PRAGMA quick_check(20)")]
         return [] if rows == ["ok"] else rows
 
     def fold(self) -> None:
@@ -100,57 +191,201 @@ class FeedStore:
 
         Pages of the file are overwritten when their rows go, but the log beside it keeps what was written.
         """
-        with faults(_NAME):
-            (is_busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        self._need_writing()
+        with self._lock, faults(NAME), closing(_connect(self._path)) as connection:
+            (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if is_busy:
-            raise Unavailable(f"{_NAME} is read by another process", hint="run the same command again")
+            raise Unavailable(f"{NAME} is read by another process", hint="run the same command again")
 
     def close(self) -> None:
-        """Close the connection; a writer's log is folded into the file."""
-        self._connection.close()
+        """Finish what is queued, leave the marker of a clean stop, and close; a second time is fine."""
+        with self._lock:
+            self._connection.close()
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[FeedTables]:
+        """Read alone: a statement beside another on one connection would see what that one began with."""
+        with self._lock, faults(NAME):
+            yield self._tables
+
+    def _page(self, after: int, kinds: Sequence[int] | None) -> list[Committed]:
+        with self._reading() as tables:
+            return tables.page(after, kinds, PAGE_ENTRIES)
+
+    def _manifest_page(self, after: int) -> list[Committed]:
+        with self._reading() as tables:
+            return tables.manifests(after, PAGE_ENTRIES)
+
+    def _own_space(self, kind: SpaceKind) -> bytes:
+        found = self._find_own(kind)
+        if found is None and self._writing is not None and self._writing.own is not None:
+            self._writing.writer.run(self._writing.make_own_spaces)
+            found = self._find_own(kind)
+        if found is None:
+            raise NotFound(f"this node has no {kind} space yet", hint="run `atrium capture`")
+        return found
+
+    def _find_own(self, kind: SpaceKind) -> bytes | None:
+        try:
+            author = self.author()
+        except NotFound:
+            return None
+        with self._reading():
+            return self._rosters.own(kind, author)
+
+    def _need_writing(self) -> Writing:
+        if self._writing is None:
+            raise ReadOnlyState(f"{NAME} was opened for reading")
+        return self._writing
 
 
-def _stamps(logged: Sequence[Logged]) -> dict[bytes, int]:
-    """Give each fragment of the Tails among some manifests the clock of its Tail."""
-    return {
-        sha256: item.hlc
-        for item in logged
-        if isinstance(item.manifest, Tail)
-        for sha256 in item.manifest.fragments
-    }
+class Writing:
+    """What the writer's thread does; everything here runs in it, within its transaction."""
+
+    def __init__(self, writer: GroupWriter, own: OwnFeeds | None) -> None:
+        self.writer = writer
+        self.own = own
+        self._rosters: Rosters | None = None
+        self._tables: FeedTables | None = None
+
+    def write(
+        self, connection: sqlite3.Connection, drafts: Sequence[Draft], waiting: Waiting
+    ) -> list[Committed]:
+        """Seal drafts and add them, with fragments that wait; makes the node's own spaces first."""
+        # A key that takes another's place has its home only once it has said so.
+        is_membership = bool(drafts) and all(draft.kind == EntryKind.ROSTER for draft in drafts)
+        tables = self._on(connection)[0] if is_membership else self.make_own_spaces(connection)
+        committed = [self._add(tables, draft) for draft in drafts]
+        clocks, sealed = _fragments(committed)
+        tables.drop_tails(sealed)
+        if waiting:
+            latest = committed[-1].entry.hlc if committed else self._author().clock.tick()
+            tables.add_tails((sha256, clocks.get(sha256, latest), data) for sha256, data in waiting)
+        return committed
+
+    def make_own_spaces(self, connection: sqlite3.Connection) -> FeedTables:
+        """Make this node's home and private space where it has none."""
+        tables, rosters = self._on(connection)
+        own = self._author()
+        for kind in _OWN_SPACES:
+            if rosters.own(kind, own.signer.public_key) is None:
+                body = genesis_body(kind, own.authorship, own.authorship.now_ms())
+                self._add(tables, Draft(space=ZERO, kind=EntryKind.GENESIS, body=body))
+        return tables
+
+    def close(self) -> None:
+        """Close, and leave the marker where everything went well."""
+        own, marker = self.own, None
+        if own is not None and own.has_written and self.writer.fault is None:
+            try:
+                marker = self.writer.run(lambda c: own.leave(FeedTables(c)))
+            except Unavailable:
+                marker = None
+        is_clean = self.writer.close()
+        if is_clean and marker is not None and own is not None and own.authorship.marker is not None:
+            with faults(own.authorship.marker.name):
+                incarnation.leave(own.authorship.marker, marker)
+
+    def _add(self, tables: FeedTables, draft: Draft) -> Committed:
+        own = self._author()
+        if draft.kind not in (EntryKind.GENESIS, EntryKind.ROSTER):
+            roster = self._on(tables.connection)[1].of(draft.space)
+            if not roster.may(own.signer.public_key, "append", _ENDLESS):
+                raise NotAllowed(f"this node may not write to the space `{roster.label}`")
+        entry = own.seal(tables, draft)
+        return Committed(tables.add_entry(entry), entry)
+
+    def _on(self, connection: sqlite3.Connection) -> tuple[FeedTables, Rosters]:
+        """Give what belongs to a connection, anew after it was opened anew."""
+        if self._tables is None or self._rosters is None or self._tables.connection is not connection:
+            self._tables = FeedTables(connection)
+            self._rosters = Rosters(self._tables)
+        return self._tables, self._rosters
+
+    def _author(self) -> OwnFeeds:
+        if self.own is None:
+            raise AssertionError("only who has a key writes")
+        return self.own
 
 
-def open_store(path: Path, *, writable: bool) -> FeedStore:
-    """Open the store; a writer creates and migrates it.
+def open_store(
+    path: Path, *, writable: bool, signer: Signer | None = None, authorship: Authorship | None = None
+) -> FeedStore:
+    """Open the store; a writer creates and migrates it, and signs what it writes.
 
     A reader of none gets `FileNotFoundError`, also while a first writer is still making it.  Raises
-    `Unavailable` for a store that a newer program made.
+    `Unavailable` for a store that a newer program made, `IndexUnavailable` to a reader of an older one.
     """
     if not writable:
-        return FeedStore(_open_reader(path), HybridClock())
+        return FeedStore(path, _open_reader(path), None)
+    # Imported here, since readers need no threads.
+    from crdt.feed_writer import GroupWriter
+
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    connection = open_writer(path, durable=True)
+    founder = None if signer is None else migrations.Founder(signer, authorship or Authorship())
+    connection = _connect(path)
     try:
-        with faults(_NAME):
-            migrations.migrate(connection)
-            # What was sealed, and perhaps redacted then, may not stay readable in free pages.
-            connection.execute("PRAGMA secure_delete = ON")
-            last = int(connection.execute(_SELECT_LAST_HLC).fetchone()[0])
+        with faults(NAME):
+            migrations.migrate(connection, founder)
+            last_hlc = FeedTables(connection).last_hlc()
+        reading = open_reader(path)
     except BaseException:
         connection.close()
         raise
-    return FeedStore(connection, HybridClock(last))
+    own = None if founder is None else OwnFeeds(founder.signer, founder.authorship, path, last_hlc)
+    return FeedStore(path, reading, Writing(GroupWriter(connection, lambda: _connect(path)), own))
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = open_writer(path, durable=True)
+    try:
+        # What was sealed, erased, and perhaps redacted, may not stay readable in free pages.
+        connection.execute("PRAGMA secure_delete = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _open_reader(path: Path) -> sqlite3.Connection:
-    with faults(_NAME):
+    with faults(NAME):
         connection = open_reader(path)
         try:
-            is_made = migrations.version_of(connection) > 0
+            version = migrations.version_of(connection)
         except BaseException:
             connection.close()
             raise
-    if not is_made:
+    if version < migrations.VERSION:
         connection.close()
-        raise FileNotFoundError(path)
+        if version == 0:
+            raise FileNotFoundError(path)
+        raise IndexUnavailable("the archive is of an older version", hint="run `atrium capture`")
     return connection
+
+
+def _checked(drafts: Sequence[Draft], tails: Sequence[Body]) -> Waiting:
+    """Refuse what can't be written before it is queued; give the fragments by their binary hashes."""
+    for draft in drafts:
+        if len(draft.body) > BODY_BYTES_MAX:
+            raise BadInput(
+                f"one entry holds at most {BODY_BYTES_MAX >> 10} KiB", hint="write it in several parts"
+            )
+        if (draft.kind == EntryKind.GENESIS) != (draft.space == ZERO):
+            raise AssertionError("the first entry of a space, and no other, is without one")
+    return [(bytes.fromhex(body.sha256), body.data) for body in tails]
+
+
+def _fragments(committed: Sequence[Committed]) -> tuple[dict[bytes, int], list[bytes]]:
+    """Tell the clock of each fragment that the Tails among entries name, and what their Segments sealed."""
+    clocks: dict[bytes, int] = {}
+    sealed: list[bytes] = []
+    for item in committed:
+        manifest = decode(item.entry.kind, item.entry.body)
+        if isinstance(manifest, Tail):
+            clocks.update(dict.fromkeys(manifest.fragments, item.entry.hlc))
+        elif isinstance(manifest, Segment):
+            sealed += [sha256 for sha256, _ in manifest.fragments]
+    return clocks, sealed

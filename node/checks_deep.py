@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from crdt.errors import Damaged
-from crdt.store import FeedStore
 from node.checks import Check, Look, Severity
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def _verify_archive(look: Look, progress: Progress) -> list[Check]:
     archive = look.local.archive
     store = _broken("store", "store_damaged", FROM_A_BACKUP)
     try:
-        if isinstance(archive.log, FeedStore) and archive.log.quick_check():
+        if look.local.feeds.quick_check():
             return [store]
         segments = sorted(archive.current())
         waiting = [sha256 for sha256, _, _ in archive.log.tails()]

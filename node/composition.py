@@ -7,6 +7,7 @@ state's lock; a reader creates nothing.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from archivist.redact import Redactor
     from crdt.archive import Archive
+    from crdt.store import FeedStore
+    from mesh.identity import Identity
     from node.config import NodeConfig
     from node.local_store import LocalStore
     from node.paths import StatePaths
@@ -94,16 +97,46 @@ class Local:
     def archive(self) -> Archive:
         """The canonical archive; a reader of none gets `IndexUnavailable`."""
         from crdt.archive import Archive
+        from crdt.manifest_log import FeedManifests
         from crdt.segments import SegmentDirectory
-        from crdt.store import open_store
 
         if self.writable:
             self.paths.segments.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            store = open_store(self.paths.feeds_db, writable=self.writable)
-        except FileNotFoundError:
-            raise IndexUnavailable("there is no archive yet", hint="run `atrium capture`") from None
-        return Archive(store, SegmentDirectory(self.paths.segments))
+        return Archive(FeedManifests(self.feeds), SegmentDirectory(self.paths.segments))
+
+    @cached_property
+    def identity(self) -> Identity:
+        """This node's key, made by the first writer."""
+        from mesh.identity import load_or_create
+
+        self._need_writable()
+        return load_or_create(self.paths.identity)
+
+    @cached_property
+    def feeds(self) -> FeedStore:
+        """The signed feeds; a reader of none gets `IndexUnavailable`."""
+        from crdt.store import Authorship, open_store
+
+        if not self.writable:
+            try:
+                return open_store(self.paths.feeds_db, writable=False)
+            except FileNotFoundError:
+                raise IndexUnavailable("there is no archive yet", hint="run `atrium capture`") from None
+        authorship = Authorship(
+            marker=self.paths.incarnation,
+            name=os.uname().nodename,
+            next_commitment=self.identity.next_commitment,
+        )
+        feeds = open_store(self.paths.feeds_db, writable=True, signer=self.identity, authorship=authorship)
+        if self.identity.replaces is not None:
+            from node.succession import settle
+
+            try:
+                self.__dict__["identity"] = settle(feeds, self.identity, self.paths.identity)
+            except BaseException:
+                feeds.close()
+                raise
+        return feeds
 
     @cached_property
     def local_store(self) -> LocalStore:
@@ -210,8 +243,8 @@ class Local:
         self.close_index()
         if "local_store" in self.__dict__:
             self.local_store.close()
-        if "archive" in self.__dict__:
-            self.archive.log.close()
+        if "feeds" in self.__dict__:
+            self.feeds.close()
 
     def _need_writable(self) -> None:
         if not self.writable:
@@ -226,6 +259,7 @@ class _Rebuilding(Local):
         self._whole = whole
         self._substrings_path = substrings_path
         self._index_path = index_path
+        self.__dict__["feeds"] = whole.feeds
         self.__dict__["archive"] = whole.archive
         self.__dict__["local_store"] = whole.local_store
 

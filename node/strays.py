@@ -14,6 +14,7 @@ def sweep_strays(paths: StatePaths) -> int:
     places = (
         (paths.root, f"{paths.last_refresh.name}.new-*"),
         (paths.root, f"{paths.identity.name}.new-*"),
+        (paths.root, f"{paths.incarnation.name}.new-*"),
         (paths.derived, "*.new-*"),
         (paths.derived, "rebuild-*"),
         (paths.segments, "??/.tmp-*"),

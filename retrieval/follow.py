@@ -70,10 +70,11 @@ class ArchiveFollower:
         with self._index.transaction():
             for row in sorted(relocate(self._index.connection, self._archive, current)):
                 self._make_again(self._rows.identity(row), done)
-        for logged in list(self._archive.log.since(start)):
+        waiting = list(self._archive.log.since(start))
+        for number, logged in enumerate(waiting, 1):
             self.apply(logged, self._load(logged, current, done), done)
             if progress:
-                progress(logged.seq - start, head - start)
+                progress(number, len(waiting))
         return done
 
     def apply(self, logged: Logged, items: Items, done: Applied) -> None:

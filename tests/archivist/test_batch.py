@@ -28,11 +28,12 @@ class Log:
     def __init__(self, kept: Kept) -> None:
         self._kept = kept
         self.cursors: dict[CursorKey, dict[str, Cursor]] = {}
-        self.seen: list[tuple[int, int]] = []
+        self.seen: list[tuple[bool, bool]] = []
 
     def save(self, key: CursorKey, cursors: Mapping[str, Cursor]) -> None:
         """Take cursors."""
-        self.seen.append((self._kept.archive.log.head(), self._kept.follower.watermark()))
+        kept = self._kept
+        self.seen.append((bool(kept.archive.log.head()), bool(kept.follower.watermark())))
         self.cursors.setdefault(key, {}).update(cursors)
 
 
@@ -80,9 +81,9 @@ def test_cursors_come_after_the_archive_and_before_the_index(kept: Kept, log: Lo
     with writer(kept, log) as batches:
         batches.add([made("a"), made("b")], KEY, "one.jsonl", Cursor(offset=7))
         batches.add([], KEY, "two.jsonl", Cursor(offset=9))
-    assert log.seen == [(1, 0)]
+    assert log.seen == [(True, False)]
     assert log.cursors == {KEY: {"one.jsonl": Cursor(offset=7), "two.jsonl": Cursor(offset=9)}}
-    assert kept.follower.watermark() == 1
+    assert kept.follower.watermark() == kept.archive.log.head()
     assert (batches.applied.written, len(batches.applied.conversations)) == (2, 2)
     assert batches.applied.tally.admitted == {"codex": 2}
 
@@ -174,12 +175,12 @@ def fail(*_given: object, **_more: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "reached"), [("archive", (0, False)), ("cursors", (1, False)), ("index", (1, True))]
+    ("step", "reached"), [("archive", (False, False)), ("cursors", (True, False)), ("index", (True, True))]
 )
 def test_a_failure_between_two_steps_is_told_and_mended_by_the_next_run(
-    kept: Kept, log: Log, monkeypatch: pytest.MonkeyPatch, step: str, reached: tuple[int, bool]
+    kept: Kept, log: Log, monkeypatch: pytest.MonkeyPatch, step: str, reached: tuple[bool, bool]
 ) -> None:
-    head, saved = reached
+    archived, saved = reached
     with monkeypatch.context() as patch:
         target, name = {
             "archive": (kept.archive, "append"),
@@ -189,14 +190,14 @@ def test_a_failure_between_two_steps_is_told_and_mended_by_the_next_run(
         patch.setattr(target, name, fail)
         with pytest.raises(DiskFull), writer(kept, log) as batches:
             batches.add([made("a"), made("b")], KEY, "one.jsonl", Cursor(offset=7))
-    assert kept.archive.log.head() == head
+    assert bool(kept.archive.log.head()) is archived
     assert bool(log.cursors) is saved
     assert kept.follower.watermark() == 0
 
     kept.follow()
     known = KnownEvents(kept.catalog)
     again = [part for item in (made("a"), made("b")) if (part := known.new_part(item)) is not None]
-    assert len(again) == (0 if head else 2), "what the archive has is not taken again"
+    assert len(again) == (0 if archived else 2), "what the archive has is not taken again"
     with writer(kept, log) as batches:
         batches.add(again, KEY, "one.jsonl", Cursor(offset=7))
     assert names(kept) == len(kept.archive.log.tails()) == 2

@@ -9,13 +9,13 @@ import pytest
 
 from crdt.manifests import Logged, ManifestLog, Segment, Supersede, Tail, Tombstone
 from crdt.segments import Body
-from crdt.store import open_store
+from tests.crdt.logs import open_log
 from tests.crdt.memory_log import MemoryLog
 from tests.crdt.samples import bodies
 
 Opener = Callable[[Path], ManifestLog]
 OPENERS: dict[str, Opener] = {
-    "store": lambda folder: open_store(folder / "feeds.db", writable=True),
+    "store": lambda folder: open_log(folder / "feeds.db"),
     "memory": lambda _folder: MemoryLog(),
 }
 

@@ -10,8 +10,8 @@ from crdt.clock import HybridClock
 from crdt.events import Event, Fragment, Origin
 from crdt.ids import conversation_id, event_id
 from crdt.segments import Body, SegmentDirectory, fragment_sha256
-from crdt.store import open_store
 from crdt.union import Stamped
+from tests.crdt.logs import open_log
 
 SOURCE, SOURCE_ID = "claude-code", "session-1"
 CONVERSATION = conversation_id(SOURCE, SOURCE_ID)
@@ -70,7 +70,7 @@ def archive_in(state: Path, *, writable: bool = True) -> Archive:
     folder = state / "canonical" / "segments"
     if writable:
         folder.mkdir(parents=True, exist_ok=True)
-    return Archive(open_store(state / "canonical" / "feeds.db", writable=writable), SegmentDirectory(folder))
+    return Archive(open_log(state / "canonical" / "feeds.db", writable=writable), SegmentDirectory(folder))
 
 
 class StoppedClock(HybridClock):

@@ -48,7 +48,7 @@ def test_what_was_appended_is_read_back_by_its_place(archive: Archive, seal: boo
     by_hash = {body.sha256: body.data for body in made}
     for stored in appended.stored:
         assert archive.read(stored.sha256, stored.place) == by_hash[stored.sha256]
-    assert appended.seq == archive.log.head() == 1
+    assert appended.seq == archive.log.head() > 0
     assert replayed(archive) == {stored.sha256: stored for stored in appended.stored}
 
 

@@ -31,17 +31,17 @@ def test_a_new_store_has_the_strict_tables_and_their_version(tmp_path: Path) -> 
         migrations.migrate(connection)
         assert migrations.version_of(connection) == migrations.VERSION
         found = dict(connection.execute(TABLES).fetchall())
-    assert found == {"manifests": 1, "tails": 1}
+    assert found == {"feeds": 1, "entries": 1, "pending": 1, "tails": 1}
 
 
 def test_migrating_again_changes_nothing(tmp_path: Path) -> None:
     with closing(open_writer(tmp_path / "feeds.db", durable=True)) as connection:
         migrations.migrate(connection)
-        connection.execute("INSERT INTO manifests (hlc, body) VALUES (1, x'')")
+        connection.execute("INSERT INTO tails (sha256, hlc, body) VALUES (x'', 1, x'')")
         before = connection.execute("SELECT * FROM sqlite_schema").fetchall()
         migrations.migrate(connection)
         assert connection.execute("SELECT * FROM sqlite_schema").fetchall() == before
-        assert connection.execute("SELECT count(*) FROM manifests").fetchone() == (1,)
+        assert connection.execute("SELECT count(*) FROM tails").fetchone() == (1,)
 
 
 def test_a_migration_that_fails_leaves_an_empty_store_that_the_next_one_completes(
@@ -73,6 +73,6 @@ def test_a_store_of_a_newer_program_is_refused_to_readers_and_writers(tmp_path: 
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {migrations.VERSION + 1}")
     for writable in (True, False):
-        with pytest.raises(Unavailable, match=r"version 2, this program knows 1") as caught:
+        with pytest.raises(Unavailable, match=r"version 3, this program knows 2") as caught:
             open_store(path, writable=writable)
         assert caught.value.hint == "update this program"

@@ -10,8 +10,8 @@ import pytest
 
 from archivist.providers.base import Cursor
 from crdt.manifests import Tombstone
-from crdt.store import open_store
 from node.local_store import IngestedLine, LocalStore, NoteRoot
+from tests.crdt.logs import open_log
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_reading_can_be_forgotten_and_notes_stay(store: LocalStore) -> None:
 
 
 def test_a_mark_fits_the_log_that_it_was_made_under(store: LocalStore, tmp_path: Path) -> None:
-    logs = [open_store(tmp_path / name / "feeds.db", writable=True) for name in ("one", "other")]
+    logs = [open_log(tmp_path / name / "feeds.db") for name in ("one", "other")]
     try:
         assert all(store.fits(log) for log in logs), "nothing was read yet"
         for log in logs:

@@ -13,6 +13,7 @@ from tests.node.filled import archive, fragment_of, settings, tree
 STRAYS = (
     "last-refresh.new-12",
     "identity.key.new-12",
+    "incarnation.new-12",
     "derived/index.db.new-12",
     "derived/index.db.new-12-journal",
     "derived/rebuild-index.db",

@@ -11,12 +11,12 @@ from crdt.archive import Archive, decode_fragment
 from crdt.canonical import encode_canonical
 from crdt.events import Fragment
 from crdt.segments import Body, SegmentDirectory, fragment_sha256
-from crdt.store import open_store
 from retrieval.follow import Applied, ArchiveFollower
 from retrieval.index_catalog import Catalog
 from retrieval.index_schema import open_index_writer
 from retrieval.index_writer import IndexWriter
 from retrieval.substrings import SubstringFollower
+from tests.crdt.logs import open_log
 
 Rows = list[tuple[object, ...]]
 
@@ -60,9 +60,7 @@ class Kept:
         """Make or open all of it."""
         self.root = root
         (root / "segments").mkdir(parents=True, exist_ok=True)
-        self.archive = Archive(
-            open_store(root / "feeds.db", writable=True), SegmentDirectory(root / "segments")
-        )
+        self.archive = Archive(open_log(root / "feeds.db"), SegmentDirectory(root / "segments"))
         self.index = IndexWriter(open_index_writer(root / "index.db"))
 
     @property
@@ -88,10 +86,10 @@ class Kept:
         bodies = {body.sha256: body for body in map(body_of, fragments)}
         follower = self.follower
         appended = self.archive.append(list(bodies.values()), seal=seal)
-        if not bodies or follower.watermark() != appended.seq - 1:
+        logged = next(self.archive.log.since(follower.watermark()), None)
+        if logged is None or logged.seq != appended.seq:
             follower.catch_up()
             return
-        (logged,) = self.archive.log.since(appended.seq - 1)
         made = {sha256: decode_fragment(body.data) for sha256, body in bodies.items()}
         follower.apply(logged, [(stored, made[stored.sha256]) for stored in appended.stored], Applied())
 

@@ -16,7 +16,6 @@ from crdt.events import Event, Fragment, Kind, Origin, Role
 from crdt.ids import conversation_id, event_id
 from crdt.manifests import Tombstone
 from crdt.segments import Body, SegmentDirectory, fragment_sha256
-from crdt.store import open_store
 from retrieval import index_health
 from retrieval.follow import ArchiveFollower
 from retrieval.index_health import contents, engine, findings, health, one_state, revision
@@ -25,6 +24,7 @@ from retrieval.index_schema import open_index_writer
 from retrieval.index_writer import IndexWriter
 from retrieval.scope import Aliases
 from retrieval.substrings import SubstringFollower
+from tests.crdt.logs import open_log
 
 
 class World:
@@ -34,9 +34,7 @@ class World:
         """Make both, empty."""
         self.root = root
         (root / "segments").mkdir()
-        self.archive = Archive(
-            open_store(root / "feeds.db", writable=True), SegmentDirectory(root / "segments")
-        )
+        self.archive = Archive(open_log(root / "feeds.db"), SegmentDirectory(root / "segments"))
         self.index = IndexWriter(open_index_writer(root / "index.db"))
 
     def take(self, name: str, *texts: str, timestamp: str | None = "2026-01-05T09:00:00Z") -> None:
@@ -115,7 +113,7 @@ def test_parts_are_compared_by_counting(index: World) -> None:
     index.take("a", "one", "two")
     with closing(index.reader()) as reader:
         found = health(reader)
-        assert (found.watermark, found.records, found.texts, found.substrings_left) == (1, 2, 2, 2)
+        assert (found.watermark, found.records, found.texts, found.substrings_left) == (3, 2, 2, 2)
     SubstringFollower(index.root / "substrings.db", index.root / "index.db").catch_up()
     with closing(index.reader()) as reader:
         assert health(reader).substrings_left == 0

@@ -1,0 +1,64 @@
+"""The archive's log as signed entries: a manifest is an entry of kind 4 to 7 in this node's home space.
+
+The walk gives the manifests of every author.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from crdt.entries import Draft
+from crdt.feed_tables import Committed
+from crdt.manifests import Logged, Manifest, decode, encode, kind_of, split
+from crdt.segments import Body
+from crdt.store import FeedStore
+
+
+class FeedManifests:
+    """`ManifestLog` over the feeds; a manifest's place is that of its entry."""
+
+    def __init__(self, store: FeedStore) -> None:
+        self.store = store
+
+    def append(self, manifests: Sequence[Manifest], tails: Sequence[Body] = ()) -> list[Logged]:
+        """Add manifests and waiting fragments in one durable transaction; see `manifests.ManifestLog`."""
+        parts = [part for manifest in manifests for part in split(manifest)]
+        home = self.store.home()
+        drafts = [Draft(space=home, kind=kind_of(part), body=encode(part)) for part in parts]
+        committed = self.store.write(drafts, tails)
+        return [
+            Logged(seq=item.id, hlc=item.entry.hlc, manifest=part)
+            for item, part in zip(committed, parts, strict=True)
+        ]
+
+    def since(self, seq: int) -> Iterator[Logged]:
+        """Walk the manifests after a place; what this version can't read has no effect."""
+        for item in self.store.manifests(seq):
+            logged = _logged(item)
+            if logged is not None:
+                yield logged
+
+    def head(self) -> int:
+        """Tell the place of the newest manifest, 0 when there is none."""
+        return self.store.manifest_head()
+
+    def tail_body(self, fragment: bytes) -> bytes | None:
+        """Give the bytes of a waiting fragment, checked against its hash."""
+        return self.store.tail_body(fragment)
+
+    def tails(self) -> list[tuple[bytes, int, int]]:
+        """List waiting fragments, oldest first."""
+        return self.store.tails()
+
+    def fold(self) -> None:
+        """Leave nothing readable of what was dropped; raises `Unavailable` while another reads it."""
+        self.store.fold()
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+
+def _logged(item: Committed) -> Logged | None:
+    manifest = decode(item.entry.kind, item.entry.body)
+    return None if manifest is None else Logged(seq=item.id, hlc=item.entry.hlc, manifest=manifest)

@@ -1,0 +1,58 @@
+"""The rosters of all spaces in a store, folded when they are asked for and again after they changed."""
+
+from __future__ import annotations
+
+from crdt.errors import NotFound
+from crdt.feed_tables import FeedTables
+from crdt.roster import Roster, SpaceKind
+
+
+class Rosters:
+    """Rosters over one connection's rows; as safe for threads as that connection."""
+
+    def __init__(self, tables: FeedTables) -> None:
+        self._tables = tables
+        self._head: tuple[int, bytes] | None = None
+        self._folded: dict[bytes, Roster] = {}
+        self._all: dict[bytes, Roster] | None = None
+
+    def of(self, space: bytes) -> Roster:
+        """Give the roster of a space; raises `NotFound` for one that is not here."""
+        self._refresh()
+        roster = self._folded.get(space)
+        if roster is None:
+            roster = self._folded[space] = Roster.of(space, self._tables.roster_entries(space))
+        return roster
+
+    def all(self) -> dict[bytes, Roster]:
+        """Give the rosters of all spaces by their ids, in the order in which they came here."""
+        self._refresh()
+        if self._all is None:
+            self._all = {item.entry.hash: self.of(item.entry.hash) for item in self._tables.geneses()}
+        return self._all
+
+    def find(self, space: bytes) -> Roster | None:
+        """Give the roster of a space, None for one that is not here."""
+        try:
+            return self.of(space)
+        except NotFound:
+            return None
+
+    def own(self, kind: SpaceKind, author: bytes) -> bytes | None:
+        """Find the space of a kind that a key owns; of several the one whose genesis is the oldest."""
+        owned = {
+            space for space, roster in self.all().items() if (roster.kind, roster.owner) == (kind, author)
+        }
+        found = [item.entry for item in self._tables.geneses() if item.entry.hash in owned]
+        return min(((entry.hlc, entry.hash) for entry in found), default=(0, None))[1]
+
+    def local_author(self) -> bytes | None:
+        """Tell whose store this is, for who has no key: a private space is never another node's."""
+        owners = [roster.owner for roster in self.all().values() if roster.kind == "private"]
+        return owners[-1] if owners else None
+
+    def _refresh(self) -> None:
+        head = self._tables.roster_head()
+        if head != self._head:
+            self._head, self._all = head, None
+            self._folded.clear()
