@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from archivist.redact import Redactor
     from crdt.archive import Archive
+    from crdt.projection import Projector
+    from crdt.projection_reader import ProjectionReader
     from crdt.store import FeedStore
     from mesh.identity import Identity
     from node.config import NodeConfig
@@ -104,6 +106,17 @@ class Local:
             self.paths.segments.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Archive(FeedManifests(self.feeds), SegmentDirectory(self.paths.segments))
 
+    def archive_in(self, folder: Path) -> Archive:
+        """Open the archive of a backup for reading; whoever asks closes its log."""
+        from crdt.archive import Archive
+        from crdt.manifest_log import FeedManifests
+        from crdt.segments import SegmentDirectory
+        from crdt.store import open_store
+
+        there = type(self.paths)(folder, self.paths.runtime)
+        feeds = open_store(there.feeds_db, writable=False)
+        return Archive(FeedManifests(feeds), SegmentDirectory(there.segments))
+
     @cached_property
     def identity(self) -> Identity:
         """This node's key, made by the first writer."""
@@ -137,6 +150,27 @@ class Local:
                 feeds.close()
                 raise
         return feeds
+
+    @cached_property
+    def projector(self) -> Projector:
+        """What brings the current state of the records level with the feeds."""
+        from crdt.projection import Projector
+
+        self._need_writable()
+        return Projector(self.paths.projection_db, self.feeds)
+
+    @contextmanager
+    def projection(self) -> Iterator[ProjectionReader]:
+        """Open the current state of the records; raises `IndexUnavailable` where there is none."""
+        from crdt.projection_reader import open_reader_of_projection
+
+        if self.writable and not self.paths.projection_db.exists():
+            self.projector.catch_up()
+        reader = open_reader_of_projection(self.paths.projection_db, self.feeds)
+        try:
+            yield reader
+        finally:
+            reader.close()
 
     @cached_property
     def local_store(self) -> LocalStore:
@@ -243,6 +277,8 @@ class Local:
         self.close_index()
         if "local_store" in self.__dict__:
             self.local_store.close()
+        if "projector" in self.__dict__:
+            self.projector.close()
         if "feeds" in self.__dict__:
             self.feeds.close()
 
@@ -260,6 +296,7 @@ class _Rebuilding(Local):
         self._substrings_path = substrings_path
         self._index_path = index_path
         self.__dict__["feeds"] = whole.feeds
+        self.__dict__["projector"] = whole.projector
         self.__dict__["archive"] = whole.archive
         self.__dict__["local_store"] = whole.local_store
 
@@ -277,8 +314,10 @@ class _Rebuilding(Local):
 def open_local(settings: NodeConfig, *, writable: bool, served_by: str = "in_process") -> Local:
     """Open a state directory; a writer makes it with its private modes, sweeps it, and must hold its lock."""
     if writable:
+        from node.restoring import finish
         from node.strays import sweep_strays
 
         settings.paths.create()
+        finish(settings.paths, "interrupted")
         sweep_strays(settings.paths)
     return Local(settings, writable=writable, served_by=served_by)
