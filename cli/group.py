@@ -25,9 +25,12 @@ TABLE: dict[str, dict[str, str]] = {
         "search": "Find what was said, by words or fragments.",
         "show": "Show a hit in its conversation.",
         "context": "Evidence for a question, for agents.",
+        "recall": "What was kept about this project.",
+        "file-context": "What was kept about one file.",
         "gaps": "Questions that found nothing.",
     },
     "Shared memory": {
+        "remember": "Keep a statement about a project.",
         "memory": "Keep, find and change entries.",
         "decision": "Keep what was decided and why.",
         "project": "What several agents work on together.",
@@ -39,6 +42,7 @@ TABLE: dict[str, dict[str, str]] = {
         "ingest-notes": "Index a tree of Markdown notes.",
         "export": "Write the archive, or shared memory, to one file.",
         "import": "Take in shared memory from a file.",
+        "ingest-synthesis": "Take in the mirror of statements.",
     },
     "Look after": {
         "identity": "This node's key: show, back up, revoke.",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from node.paths import system_error
-from node.services import memory_requests, requests, space_requests
+from node.services import memory_requests, requests, space_requests, statement_requests
 
 if TYPE_CHECKING:
     from node.composition import Local
@@ -124,5 +124,9 @@ USE_CASES: dict[str, UseCase] = {
         _case("memory-import", memory_requests.MemoryImport, "commit"),
         _case("decision.add", memory_requests.DecisionAdd, "commit"),
         _case("decision.list", memory_requests.DecisionList, at="decision.list_"),
+        _case("remember", statement_requests.RememberRequest, "commit"),
+        _case("recall", statement_requests.RecallRequest),
+        _case("file-context", statement_requests.FileContextRequest),
+        _case("ingest-synthesis", statement_requests.IngestSynthesisRequest, "commit"),
     )
 }

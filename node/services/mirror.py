@@ -11,23 +11,30 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from crdt.clock import milliseconds_of
+from crdt.edges import SUPERSEDES
 from crdt.errors import BadInput
+from crdt.projection_filters import RecordFilter
 from crdt.records import RecordState
 from crdt.statements import SAID
+from node.instants import iso_ms
 from node.paths import DIRECTORY_MODE, FILE_MODE, StatePaths
-from node.services.statements import index_ids
+from node.services.records import index_record_id
+from node.services.statements import EPISODES, SOURCE
 
-MIRRORED = ("statement", "session-record")
+if TYPE_CHECKING:
+    from crdt.projection_reader import ProjectionReader, RecordView
+
 FILE_BYTES_MAX = 2 << 20
 """Far more than the largest statement; what is larger is none."""
+PAGE_RECORDS = 200
 _NAME = re.compile(r"[0-9a-f]{32}\.json")
 _ENCODER = msgspec.json.Encoder()
 
@@ -94,6 +101,39 @@ def put(paths: StatePaths, mirrored: Mirrored) -> bool:
     return True
 
 
+def put_records(paths: StatePaths, reader: ProjectionReader, keys: Sequence[str]) -> int:
+    """Bring the files of some records level with the projection; return how many could be written.
+
+    Of a record in several spaces the shared one is shown; it is private only where nothing else is.
+    """
+    chosen: dict[str, RecordView] = {}
+    for view in sorted(reader.with_ids(keys), key=_preference, reverse=True):
+        chosen[view.id] = view
+    older: dict[str, list[str]] = {}
+    sources = {index_record_id(SOURCE, key): key for key in chosen}
+    for edge in reader.edges_from(list(sources), SUPERSEDES):
+        older.setdefault(sources[edge.source], []).append(edge.target)
+    return sum(
+        put(
+            paths,
+            Mirrored(state=view.state, supersedes=tuple(older.get(key, ())), is_private=_is_private(view)),
+        )
+        for key, view in chosen.items()
+    )
+
+
+def put_every_record(paths: StatePaths, reader: ProjectionReader) -> int:
+    """Write the files of all statements and session records, and remove those of deleted ones."""
+    wanted = RecordFilter(types=EPISODES, include_deleted=True)
+    written, cursor = 0, None
+    while True:
+        page = reader.list_records(wanted, limit=PAGE_RECORDS, cursor=cursor)
+        written += put_records(paths, reader, [view.id for view in page.records])
+        cursor = page.cursor
+        if cursor is None:
+            return written
+
+
 def document_of(mirrored: Mirrored) -> dict[str, object]:
     """Give what a record's file holds."""
     state = mirrored.state
@@ -102,11 +142,11 @@ def document_of(mirrored: Mirrored) -> dict[str, object]:
         "schemaVersion": 1,
         "type": state.type,
         "job_key": state.id,
-        "record_id": index_ids(state.id)[1],
+        "record_id": index_record_id(SOURCE, state.id),
         "workspace": fields.get("workspace"),
         "project": fields.get("project"),
         "agent": state.agent,
-        "authored_at": rfc3339(state.created_hlc),
+        "authored_at": iso_ms(milliseconds_of(state.created_hlc)),
         "supersedes": sorted(mirrored.supersedes),
         "private": mirrored.is_private,
         "output": {name: fields.get(name) or _absent(name) for name in SAID},
@@ -142,10 +182,12 @@ def read(path: Path) -> MirrorFile:
         raise BadInput(f"{path.name}: {error}") from error
 
 
-def rfc3339(hlc: int) -> str:
-    """Write the time of a clock's reading, in UTC with milliseconds."""
-    moment = datetime.fromtimestamp(milliseconds_of(hlc) / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _preference(view: RecordView) -> tuple[bool, bool, bytes]:
+    return view.state.deleted, _is_private(view), view.space
+
+
+def _is_private(view: RecordView) -> bool:
+    return view.space_kind == "private"
 
 
 def _absent(name: str) -> object:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from node.services.requests import Request
 
 
@@ -15,7 +13,7 @@ class RememberRequest(Request, frozen=True, kw_only=True):
 
     project: str
     statement: dict[str, object]
-    supersedes: list[str] = msgspec.field(default_factory=list)
+    supersedes: tuple[str, ...] = ()
     agent: str = "local"
     private: bool = False
 

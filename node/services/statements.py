@@ -10,13 +10,15 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from crdt import ids
 from crdt.canonical import encode_canonical
 from crdt.errors import BadInput
 from crdt.operations import Value
 from crdt.statements import render
 
 SOURCE = "atrium"
+"""What the index calls the source of statements and session records (DECISIONS.md 18)."""
+EPISODES = ("statement", "session-record")
+"""The types of record that say what a statement says."""
 TITLE_CHARS_MAX = 280
 """Twelve titles of this length, with their dates, are the 3,600 characters of a `recall` (RETRIEVAL.md 6)."""
 SUMMARY_CHARS_MAX = 20_000
@@ -26,8 +28,6 @@ STATEMENT_BYTES_MAX = 96 << 10
 """In UTF-8.  An entry of 512 KiB holds it twice, as fields and as text, and its redaction may lengthen it."""
 
 _SHAPE = "give {title, summary} and, if any, lists of texts: {facts, open_ends}"
-_EVENT = "1"
-"""A statement is a conversation of one event."""
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,8 +73,8 @@ def checked(document: Mapping[str, object], *, complete: bool = False) -> Statem
 def redacted(statement: Statement, redact: Callable[[str], tuple[str, int]]) -> tuple[Statement, int]:
     """Redact every text of a statement and count what was found.
 
-    Raises `BadInput` where nothing is left of a text that is needed, and where a secret begins in one text and
-    ends in another: what is kept has to be free of secrets in its parts and as a whole.
+    Raises `BadInput` where nothing is left of a text that is needed, and where a secret begins in one text
+    and ends in another: what is kept has to be free of secrets in its parts and as a whole.
     """
     found = 0
 
@@ -98,12 +98,6 @@ def redacted(statement: Statement, redact: Callable[[str], tuple[str, int]]) -> 
             "a secret begins in one text of the statement and ends in another", hint="leave it out"
         )
     return said, found
-
-
-def index_ids(key: str) -> tuple[str, str]:
-    """Name the conversation and the record of the index that a statement, or a session record, becomes."""
-    conversation = ids.conversation_id(SOURCE, key)
-    return conversation, ids.record_id(conversation, ids.event_id(conversation, _EVENT))
 
 
 def label_of(workspace: str) -> str:

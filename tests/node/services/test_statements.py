@@ -11,7 +11,7 @@ from archivist.redact import Redactor
 from crdt.errors import BadInput
 from crdt.statements import job_key, render
 from node.services import statements
-from node.services.statements import Statement, checked, index_ids, label_of, redacted
+from node.services.statements import Statement, checked, label_of, redacted
 
 GOOD: dict[str, object] = {
     "title": "Crane limit",
@@ -113,13 +113,6 @@ def test_a_name_follows_from_workspace_and_words():
     assert said.fields(YARD).keys() - GOOD.keys() == {"workspace", "project"}
     bare = checked(without("facts")).fields(YARD)
     assert job_key(checked(GOOD | {"facts": []}).fields(YARD)) == job_key(bare)
-
-
-def test_the_index_names_it_after_its_key():
-    key = "0" * 32
-    conversation = hashlib.sha256(f"atrium\0{key}".encode()).hexdigest()
-    event = hashlib.sha256(f"{conversation}\0001".encode()).hexdigest()
-    assert index_ids(key) == (conversation, hashlib.sha256(f"{conversation}\0{event}".encode()).hexdigest())
 
 
 @pytest.mark.parametrize(
