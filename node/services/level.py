@@ -67,4 +67,18 @@ def _follow(local: Local, progress: Progress) -> Applied:
     applied = local.follower.catch_up(step(progress, "index", "manifests"))
     if local.index.meta(_NOTES_READ) is None:
         index_note_roots(local, progress)
+    follow_records(local, progress)
     return applied
+
+
+def follow_records(local: Local, progress: Progress) -> int:
+    """Bring projection and index level with the records in the feeds; return what the index took in."""
+    from node.services.space_names import name_in
+    from retrieval.record_follow import RecordFollower
+
+    def name_of(space: bytes, key: bytes) -> str:
+        return name_in(local.feeds.roster(space), key)
+
+    local.projector.catch_up(step(progress, "projection", "entries"))
+    with local.projection() as reader:
+        return RecordFollower(local.index, reader, name_of).catch_up(step(progress, "memory", "records"))
