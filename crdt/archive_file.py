@@ -15,7 +15,7 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,7 +70,7 @@ class Line:
 
 def read_manifest(path: Path, form: Form = ARCHIVE) -> Manifest:
     """Read and check the first line; raises `ArchiveRefused`, or `NotFound` where there is no file."""
-    with _opened(path) as file:
+    with opened(path) as file:
         head = file.readline(MANIFEST_BYTES_MAX)
     try:
         manifest = msgspec.json.decode(head, type=Manifest)
@@ -92,7 +92,7 @@ def check(path: Path, manifest: Manifest, tick: Callable[[], None] = lambda: Non
     `tick` is called about every megabyte and may raise, to end it.  A line beyond the limit ends it at once.
     """
     digest, lines, last, size, unended = hashlib.sha256(), 0, b"\n", 0, 0
-    with _opened(path) as file:
+    with opened(path) as file:
         size += len(file.readline(MANIFEST_BYTES_MAX))
         while chunk := file.read(_CHUNK_BYTES):
             tick()
@@ -117,7 +117,7 @@ def check(path: Path, manifest: Manifest, tick: Callable[[], None] = lambda: Non
 def lines(path: Path, bytes_max: int | None = None) -> Iterator[Line]:
     """Walk the lines after the manifest, the conversations; raises `ArchiveRefused` for one too long."""
     limit = bytes_max or LINE_BYTES_MAX
-    with _opened(path) as file:
+    with opened(path) as file:
         file.readline(MANIFEST_BYTES_MAX)
         number = 1
         while data := file.readline(limit):
@@ -152,6 +152,13 @@ def write(
     Such gaps, and conversations that no reader would take, are counted in the manifest, which then says that
     the file is not complete.  Only a regular file is replaced, never a device that happens to have the name.
     """
+    with replacing(path) as file:
+        return _fill(file, conversations, form, _instant(created_at or datetime.now(UTC)))
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Give a file to write that takes a name once it is whole and durable, and no name if that fails."""
     _refuse_target(path)
     temporary = path.with_name(f"{_temporary_prefix(path)}{os.getpid()}-{secrets.token_hex(8)}")
     with faults(path.name):
@@ -159,16 +166,34 @@ def write(
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
-                written = _fill(file, conversations, form, _instant(created_at or datetime.now(UTC)))
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
             temporary.replace(path)
             fsync_directory(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
-    return written
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open a regular file; a pipe would be read once and is needed several times."""
+    try:
+        # Without O_NONBLOCK, opening a pipe would wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {path}", hint="check the path") from None
+    except OSError as error:
+        raise BadInput(f"{path} can't be read ({error.strerror})", hint="check its permissions") from None
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    what = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+    raise BadInput(f"{path} is {what}, not an archive file", hint="name the file")
 
 
 def _fill(file: BinaryIO, conversations: Iterable[bytes | None], form: Form, created_at: str) -> Written:
-    """Write the lines behind a blank first one, then the manifest over its blanks; durable on return."""
+    """Write the lines behind a blank first one, then the manifest over its blanks."""
     digest, records, skipped = hashlib.sha256(), 0, 0
     file.write(b" " * (_MANIFEST_ROOM - 1) + b"\n")
     for conversation in conversations:
@@ -190,8 +215,6 @@ def _fill(file: BinaryIO, conversations: Iterable[bytes | None], form: Form, cre
     )
     file.seek(0)
     file.write(encode_canonical(manifest))
-    file.flush()
-    os.fsync(file.fileno())
     return Written(records=records, skipped=skipped, content_sha256=digest.hexdigest())
 
 
@@ -227,20 +250,3 @@ def _sweep(path: Path) -> None:
 
 def _instant(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
-
-
-def _opened(path: Path) -> BinaryIO:
-    """Open a regular file; a pipe would be read once and is needed several times."""
-    try:
-        # Without O_NONBLOCK, opening a pipe would wait for a writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except FileNotFoundError:
-        raise NotFound(f"there is no file {path}", hint="check the path") from None
-    except OSError as error:
-        raise BadInput(f"{path} can't be read ({error.strerror})", hint="check its permissions") from None
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode):
-        return os.fdopen(descriptor, "rb")
-    os.close(descriptor)
-    what = "a directory" if stat.S_ISDIR(mode) else "no regular file"
-    raise BadInput(f"{path} is {what}, not an archive file", hint="name the file")
