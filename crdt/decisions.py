@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crdt.field_rules import LINE, NAME, PROSE, Content, RecordType, Texts
+from crdt.field_rules import LINE, NAME, NAMES, PROSE, Content, RecordType, Texts
 
 DECISION = RecordType(
     name="decision",
@@ -11,6 +11,7 @@ DECISION = RecordType(
         "rationale": PROSE,
         "alternatives": Texts(chars_max=4_000),
         "task_id": NAME,
+        "supersedes": NAMES,
         "project": NAME,
         "workspace": LINE,
     },

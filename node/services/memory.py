@@ -15,7 +15,6 @@ from crdt.clock import wall_ms
 from crdt.errors import BadInput
 from crdt.memory import KINDS, SCOPES
 from crdt.operations import TEXT_BYTES_MAX, Operation, Value
-from crdt.projection_history import state_at
 from node.instants import seconds_of
 from node.services import record_changes, records
 from node.services.catalog import Document, Progress
@@ -144,8 +143,7 @@ def revert(local: Local, request: Request, progress: Progress) -> Document:  # n
     with records.changing(local) as reader:
         view = _found(reader, request.id)
         records.refuse_other_version(view, request.if_version)
-        roster = local.feeds.roster(view.space)
-        earlier = state_at(reader.history(view), request.version, roster)
+        earlier = reader.state_at(view, request.version)
         return _changed(local, reader, view, record_changes.reverted(view.state, agent, earlier))
 
 

@@ -121,7 +121,7 @@ class Entries:
         )
 
     def _signed(self, view: RecordView) -> list[Stamped]:
-        return [version.stamped for version in self._reader.history(view)] if self._reader else []
+        return self._reader.operations(view) if self._reader else []
 
     def _superseded_by(self, view: RecordView) -> str | None:
         if self._reader is None:

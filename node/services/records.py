@@ -27,6 +27,7 @@ from crdt.projects import project_id
 from crdt.record_rights import MODERATE
 from crdt.reducer import extend, reduce
 from node.services.space_names import find_space, name_in
+from retrieval.memory_rows import EVENT, FILINGS
 
 if TYPE_CHECKING:
     from archivist.redact import Redactor
@@ -57,10 +58,23 @@ def commit(local: Local, writes: Sequence[Write]) -> list[Committed]:
     Raises `BadInput` naming the field that can't be used.  After it returns, the projection has them, and the
     index mostly too.
     """
-    drafts = [_draft(local, write) for write in writes]
-    committed = local.feeds.write(drafts)
+    committed = write(local, writes)
     follow(local)
     return committed
+
+
+def write(local: Local, writes: Sequence[Write]) -> list[Committed]:
+    """Do what `commit` does, and leave to the caller to `follow` once when all is written."""
+    return local.feeds.write(
+        [
+            Draft(
+                space=write.space,
+                kind=EntryKind.RECORD,
+                body=body_of(local.redactor, write.operation, is_new=write.is_new),
+            )
+            for write in writes
+        ]
+    )
 
 
 def create(local: Local, space: bytes, operation: Operation) -> RecordView:
@@ -98,18 +112,18 @@ def change(
     (stamped,) = valid([committed.entry], roster)
     state = extend(view.state, stamped, roster)
     if state is None:
-        before = [version.stamped for version in reader.history(view)]
-        state = reduce([*before, stamped], roster)
+        state = reduce([*reader.operations(view), stamped], roster)
     return msgspec.structs.replace(view, state=state or view.state)
 
 
-def _draft(local: Local, write: Write) -> Draft:
-    operation = redacted(local.redactor, write.operation)
-    records.check(operation, new=write.is_new)
-    body = operations.encode(operation)
+def body_of(redactor: Redactor, operation: Operation, *, is_new: bool) -> bytes:
+    """Redact, check and encode an operation; raises `BadInput` naming the field that can't be used."""
+    clean = redacted(redactor, operation)
+    records.check(clean, new=is_new)
+    body = operations.encode(clean)
     # What breaks a limit would be read by nobody, this node included.
     operations.decode(body)
-    return Draft(space=write.space, kind=EntryKind.RECORD, body=body)
+    return body
 
 
 def redacted(redactor: Redactor, operation: Operation) -> Operation:
@@ -127,6 +141,7 @@ def redacted(redactor: Redactor, operation: Operation) -> Operation:
         operation,
         set={name: cleaned(value) for name, value in operation.set.items()},
         tag=[tag for tag in map(clean, operation.tag) if tag],
+        untag=[(clean(tag), dot) for tag, dot in operation.untag],
         text=None if operation.text is None else clean(operation.text),
     )
 
@@ -279,10 +294,10 @@ def speaker_of(local: Local, space: bytes, speaker: Speaker) -> tuple[str, str]:
     return agent, name_in(local.feeds.roster(space), author)
 
 
-def index_record_id(source: str, identity: str) -> str:
-    """Name the record of the index that a record of memory or a decision becomes."""
-    conversation = ids.conversation_id(source, identity)
-    return ids.record_id(conversation, ids.event_id(conversation, "1"))
+def index_record_id(kind: str, identity: str) -> str:
+    """Name the record of the index that a record of some type becomes."""
+    conversation = ids.conversation_id(FILINGS[kind].source, identity)
+    return ids.record_id(conversation, ids.event_id(conversation, EVENT))
 
 
 def checked_agent(name: str) -> str:
