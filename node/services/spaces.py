@@ -124,9 +124,9 @@ def remove_member(local: Local, request: Request, progress: Progress) -> Documen
         key = find_member(found, request.key)
         is_new = not found.members[key].removed
         if is_new:
-            _refuse_last_owner(found, key)
             if key != own:
                 _refuse_stranger(found, own)
+            _refuse_last_owner(found, key)
             if not found.may_remove(own, key):
                 raise NotAllowed(f"this node can't remove that member of `{found.label}`", hint=_OWNERS)
             _say(feeds, space, Remove(member=key, cut=cut_of(feeds, space, key)))
