@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from crdt.entries import Entry, EntryKind
-from crdt.operations import Operation, Stamped, Value, encode, mint
-from crdt.projection_feeds import FeedReader, stamp
+from crdt.operations import NONCE_BYTES, Operation, Stamped, Value, encode, minted
+from crdt.projection import Projector
+from crdt.projection_feeds import FeedReader, stamp, valid
 from crdt.projection_reader import ProjectionReader, open_reader_of_projection
+from crdt.records import RecordState, state_sha256
+from crdt.reducer import reduce
+from crdt.roster import SpaceKind
 from tests.crdt.signers import Feed, SeedSigner, genesis
+
+States = dict[tuple[bytes, str], str]
+"""The hash of a record's state, by space and id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,39 +39,50 @@ class Said:
 
 
 class Author:
-    """Somebody with a key; the founder of a space, or a writer in another's."""
+    """Somebody with a key: the founder of a space, or a writer in another's."""
 
-    def __init__(self, name: str, space: bytes | None = None, *, kind: str = "home") -> None:
+    def __init__(self, name: str, space: bytes | None = None, *, kind: SpaceKind = "home") -> None:
         self.signer = SeedSigner(name)
-        self.feed = genesis(self.signer, name, kind=kind) if space is None else Feed(self.signer, space)  # type: ignore[arg-type]
+        self.feed = genesis(self.signer, name, kind=kind) if space is None else Feed(self.signer, space)
         self.space = self.feed.space
 
     @property
     def entries(self) -> list[Entry]:
         return self.feed.entries
 
+    @property
+    def key(self) -> bytes:
+        return self.signer.public_key
+
     def say(self, operation: Operation, *, hlc: int | None = None) -> Said:
         """Write an operation."""
         return Said(self.feed.say(EntryKind.RECORD, encode(operation), hlc=hlc), operation)
 
-    def memory(
-        self, text: str = "text", *, tags: Sequence[str] = (), hlc: int | None = None, **fields: Value
+    def create(
+        self, type_: str, fields: dict[str, Value], *, text: str | None = "text", tags: Sequence[str] = ()
     ) -> Said:
-        """Create a memory."""
-        record, nonce = mint(self.signer.public_key)
-        return self.say(
-            Operation(
-                id=record, type="memory", set={"kind": "memory", **fields}, tag=list(tags), text=text,
-                nonce=nonce,
-            ),
-            hlc=hlc,
-        )  # fmt: skip
+        """Create a record of any type; its id follows from its place in the feed, so that runs are alike."""
+        place = len(self.entries).to_bytes(8, "big")
+        nonce = hashlib.sha256(self.space + self.key + place).digest()[:NONCE_BYTES]
+        record = minted(self.key, nonce)
+        return self.say(Operation(id=record, type=type_, set=fields, tag=list(tags), text=text, nonce=nonce))
 
-    def change(self, first: Said, *on: Said, hlc: int | None = None, **parts: object) -> Said:
-        """Build on operations of a record that exists."""
-        base = sorted(one.entry.hash for one in on)
-        draft = {"id": first.id, "type": first.operation.type, "base": base, **parts}
-        return self.say(Operation(**draft), hlc=hlc)  # type: ignore[arg-type]
+    def memory(self, text: str = "text", *, tags: Sequence[str] = (), **fields: Value) -> Said:
+        """Create a memory."""
+        return self.create("memory", {"kind": "memory", **fields}, text=text, tags=tags)
+
+    def change(self, *on: Said, **parts: object) -> Said:
+        """Build on operations of a record, at least one."""
+        first = on[0].operation
+        draft = {"id": first.id, "type": first.type, "base": sorted(one.entry.hash for one in on), **parts}
+        return self.say(Operation(**draft))  # type: ignore[arg-type]
+
+
+def project(path: Path, feeds: FeedReader) -> Projector:
+    """Bring a projection level."""
+    projector = Projector(path, feeds)
+    projector.catch_up()
+    return projector
 
 
 @contextmanager
@@ -73,11 +92,22 @@ def reader_of(path: Path, feeds: FeedReader) -> Iterator[ProjectionReader]:
         yield reader
 
 
-def states_of(path: Path, feeds: FeedReader) -> dict[tuple[bytes, str], bytes]:
-    """Give the hash of every state that a projection holds."""
-    found = {}
+def projected(path: Path, feeds: FeedReader) -> States:
+    """Give the states that a projection holds."""
     with reader_of(path, feeds) as reader:
-        for change in reader.changes(0, 1_000):
-            for view in reader.views([change.row]):
-                found[view.space, view.id] = view.state
-    return found  # type: ignore[return-value]
+        rows = [change.row for change in reader.changes(0, 1_000) if not change.is_gone]
+        return {(view.space, view.id): _hash(view.state) for view in reader.views(rows)}
+
+
+def reduced(feeds: FeedReader) -> States:
+    """Work the states out from nothing but what the feeds hold now: what any projection must come to."""
+    said: dict[tuple[bytes, str], list[Stamped]] = {}
+    for item in feeds.entries():
+        for stamped in valid((item.entry,), feeds.roster(item.entry.home)):
+            said.setdefault((item.entry.home, stamped.operation.id), []).append(stamped)
+    states = {key: reduce(stamped, feeds.roster(key[0])) for key, stamped in said.items()}
+    return {key: _hash(state) for key, state in states.items() if state is not None}
+
+
+def _hash(state: RecordState) -> str:
+    return state_sha256(state).hex()
