@@ -77,6 +77,7 @@ class _Node:
 
     async def _run(self, port: socket.socket, announce: Callable[[int], None]) -> None:
         local = await self._workers.write(self._open)
+        local.follow_soon = self._workers.follow_soon(partial(self._follow_records, local))
         number = int(port.getsockname()[1])
         gate = Gate(workers=self._workers, local=local, log=self._log, port=number)
         _stop_on_signals(gate.stop)
@@ -128,6 +129,15 @@ class _Node:
         """Bring the index level with the archive, which grew while no node ran."""
         call = self._workers.start_call(lambda _document: None)
         await self._workers.write(partial(catch_up, local, call.progress))
+
+    def _follow_records(self, local: Local) -> None:
+        """Bring the index level with records that were just committed; a failure is left to the next ones."""
+        from node.services.level import follow_records
+
+        try:
+            follow_records(local, lambda _document: None)
+        except AtriumError as error:
+            self._log.warning("follow_failed", **describe(error))
 
     async def _capture(self, local: Local, roots: dict[str, list[str]]) -> None:
         """Capture from some directories; a failure is logged and left to the next scan."""
