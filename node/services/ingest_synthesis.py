@@ -119,7 +119,7 @@ def _keep(local: Local, reader: ProjectionReader, found: dict[str, _Found], tall
 
 def _edges(reader: ProjectionReader, space: bytes, record: _Found) -> Iterator[Write]:
     """Give the edges of a record that are not there, deleted ones included, and that close no circle."""
-    newer = records.index_record_id(statements.SOURCE, record.operation.id)
+    newer = records.index_record_id(record.operation.type, record.operation.id)
     for older in record.older:
         operation = edge(record.operation.agent, newer, older)
         is_known = bool(reader.with_ids([operation.id]))

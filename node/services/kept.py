@@ -16,7 +16,7 @@ from crdt.projection_filters import RecordFilter
 from crdt.projection_reader import ProjectionReader, RecordView
 from node.instants import iso_ms
 from node.services.records import index_record_id
-from node.services.statements import EPISODES, SOURCE
+from node.services.statements import EPISODES
 from node.view import reading
 from retrieval.scope import Aliases
 from retrieval.superseded import newest_of
@@ -94,7 +94,7 @@ def superseded(reader: ProjectionReader, records: Sequence[str], gone: set[str])
 
 
 def _record_id(view: RecordView) -> str:
-    return index_record_id(SOURCE, view.id)
+    return index_record_id(view.type, view.id)
 
 
 def _is_within(view: RecordView, windows: dict[str, list[tuple[str, str]]]) -> bool:

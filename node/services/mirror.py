@@ -27,7 +27,7 @@ from crdt.statements import SAID
 from node.instants import iso_ms
 from node.paths import DIRECTORY_MODE, FILE_MODE, StatePaths
 from node.services.records import index_record_id
-from node.services.statements import EPISODES, SOURCE
+from node.services.statements import EPISODES
 
 if TYPE_CHECKING:
     from crdt.projection_reader import ProjectionReader, RecordView
@@ -110,7 +110,7 @@ def put_records(paths: StatePaths, reader: ProjectionReader, keys: Sequence[str]
     for view in sorted(reader.with_ids(keys), key=_preference, reverse=True):
         chosen[view.id] = view
     older: dict[str, list[str]] = {}
-    sources = {index_record_id(SOURCE, key): key for key in chosen}
+    sources = {index_record_id(view.type, key): key for key, view in chosen.items()}
     for edge in reader.edges_from(list(sources), SUPERSEDES):
         older.setdefault(sources[edge.source], []).append(edge.target)
     return sum(
@@ -142,7 +142,7 @@ def document_of(mirrored: Mirrored) -> dict[str, object]:
         "schemaVersion": 1,
         "type": state.type,
         "job_key": state.id,
-        "record_id": index_record_id(SOURCE, state.id),
+        "record_id": index_record_id(state.type, state.id),
         "workspace": fields.get("workspace"),
         "project": fields.get("project"),
         "agent": state.agent,

@@ -24,6 +24,7 @@ from node.services.questions import scope_of_project
 from node.services.records import Place, Write
 from node.services.requests import Request
 from node.services.statement_requests import RememberRequest
+from retrieval.memory_rows import FILINGS
 
 if TYPE_CHECKING:
     from crdt.projection_reader import ProjectionReader, RecordView
@@ -78,7 +79,7 @@ def _keep(
     local: Local, reader: ProjectionReader, place: Place, operation: Operation, older: Sequence[str]
 ) -> str:
     """Commit what is not there yet; say whether the statement was `new`, `already` there, or `restored`."""
-    record = records.index_record_id(statements.SOURCE, operation.id)
+    record = records.index_record_id(operation.type, operation.id)
     if is_circle(reader, record, older):
         raise BadInput(
             f"{record[:_SHOWN_DIGITS]} can't take the place of what takes its own place",
@@ -139,7 +140,7 @@ def _record(local: Local, prefix: str) -> str:
 
 def _document(local: Local, reader: ProjectionReader, operation: Operation) -> Document:
     """Describe the statement as it is now, and mirror it."""
-    record = records.index_record_id(statements.SOURCE, operation.id)
+    record = records.index_record_id(operation.type, operation.id)
     older = sorted({found.target for found in reader.edges_from([record], SUPERSEDES)})
     mirror.put_records(local.paths, reader, [operation.id])
     spaces = {view.space_kind for view in reader.with_ids([operation.id])}
@@ -147,7 +148,7 @@ def _document(local: Local, reader: ProjectionReader, operation: Operation) -> D
         "schemaVersion": 1,
         "record_id": record,
         "job_key": operation.id,
-        "conversation_id": ids.conversation_id(statements.SOURCE, operation.id),
+        "conversation_id": ids.conversation_id(FILINGS[operation.type].source, operation.id),
         "workspace": operation.set["workspace"],
         "project": operation.set["project"],
         "private": spaces == {"private"},

@@ -15,8 +15,6 @@ from crdt.errors import BadInput
 from crdt.operations import Value
 from crdt.statements import render
 
-SOURCE = "atrium"
-"""What the index calls the source of statements and session records (DECISIONS.md 18)."""
 EPISODES = ("statement", "session-record")
 """The types of record that say what a statement says."""
 TITLE_CHARS_MAX = 280
