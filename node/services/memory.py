@@ -64,7 +64,7 @@ def add(local: Local, request: Request, progress: Progress) -> Document:  # noqa
             agent=checked_agent(request.agent),
             text=checked_text(request.text),
             tag=checked_tags(request.tags),
-            set={**fields, "scope": scope},
+            set={name: value for name, value in fields.items() if value is not None} | {"scope": scope},
         ),
     )
     place = Place(
@@ -212,7 +212,7 @@ def _fields(local: Local, given: Mapping[str, Value]) -> dict[str, Value]:
     if isinstance(parents := fields.get("parents"), list):
         fields["parents"] = _parents(local, parents)
     _refuse_unsure_directive(fields)
-    return fields
+    return {**fields, "confidence": 1.0} if fields.get("kind") == DIRECTIVE else fields
 
 
 def _parents(local: Local, identities: Sequence[str]) -> list[str]:
