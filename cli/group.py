@@ -43,8 +43,13 @@ TABLE: dict[str, dict[str, str]] = {
         "export": "Write the archive, or shared memory, to one file.",
         "import": "Take in shared memory from a file.",
         "ingest-synthesis": "Take in the mirror of statements.",
+        "feeds": "Exchange signed feeds with another machine by file.",
     },
     "Look after": {
+        "backup": "Copy the state to another directory.",
+        "restore": "Make a backup the data of this state directory.",
+        "verify": "Check every hash, signature, chain and segment.",
+        "compact": "What could be dropped of what is old.",
         "identity": "This node's key: show, back up, revoke.",
         "redact": "Apply today's redaction to the whole archive.",
         "rebuild": "Make the index anew.",

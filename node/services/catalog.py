@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from node.paths import system_error
-from node.services import memory_requests, requests, space_requests, statement_requests
+from node.services import backup_requests, memory_requests, requests, space_requests, statement_requests
 
 if TYPE_CHECKING:
     from node.composition import Local
@@ -104,7 +104,7 @@ USE_CASES: dict[str, UseCase] = {
         _case("spaces.create", space_requests.SpaceCreate, "commit"),
         _case("spaces.add-member", space_requests.MemberAdd, "commit"),
         _case("spaces.remove-member", space_requests.MemberRemove, "commit"),
-        _case("projects.overview", space_requests.ProjectsRequest),
+        _case("projects.list", space_requests.ProjectsRequest, at="projects.overview"),
         _case("projects.show", space_requests.ProjectShow),
         _case("projects.create", space_requests.ProjectCreate, "commit"),
         _case("projects.add-members", space_requests.ProjectMembers, "commit"),
@@ -128,5 +128,11 @@ USE_CASES: dict[str, UseCase] = {
         _case("recall", statement_requests.RecallRequest),
         _case("file-context", statement_requests.FileContextRequest),
         _case("ingest-synthesis", statement_requests.IngestSynthesisRequest, "commit"),
+        _case("backup", backup_requests.BackupRequest),
+        _case("verify", backup_requests.VerifyRequest),
+        _case("compact", backup_requests.CompactRequest),
+        _case("feeds.overview", backup_requests.FeedsRequest),
+        _case("feeds.export", backup_requests.FeedsExportRequest),
+        _case("feeds.import", backup_requests.FeedsImportRequest, "write", at="feeds.import_"),
     )
 }

@@ -17,7 +17,8 @@ from crdt.feed_writer import GroupWriter, _Submission
 from crdt.incarnation import Authorship, OwnFeeds
 from crdt.manifests import Segment, Tail, encode
 from crdt.sqlite import transaction
-from crdt.store import Writing, open_store
+from crdt.store import open_store
+from crdt.store_writing import Writing
 from crdt.verification import Checked, check_feed
 from tests.crdt import power
 from tests.crdt.signers import SeedSigner
@@ -64,7 +65,9 @@ def work(writing: Writing, home: bytes, record: power.Record) -> None:
             waiting.clear()
         futures = []
         for drafts, tails in batches:
-            future = writing.writer.submit(lambda c, d=drafts, t=tails: writing.write(c, d, t), len(drafts))
+            future = writing.writer.submit(
+                lambda c, d=drafts, t=tails: writing.on(c).write(d, t), len(drafts)
+            )
             # It is called by the writer's thread, at the moment of the acknowledgement.
             future.add_done_callback(lambda done: record.acknowledge(i.entry.hash for i in done.result()))
             futures.append(future)
@@ -100,7 +103,7 @@ def loss(state: power.State, folder: Path) -> str | None:
                 return f"corrupt: {faults[0]}"
             checked = Checked()
             for head in store.heads():
-                check_feed(head.feed, store.feed_entries(head.feed), checked)
+                check_feed(head.feed, store.stored_bytes(head.feed), checked)
             if checked.damage:
                 return f"damaged: {checked.damage[0].what}"
             present = {item.entry.hash for item in store.entries()}
