@@ -37,6 +37,12 @@ another's record by an earlier clock; and what an author may change, the reducer
 page documents are opened beside, read, checked and written again by us (`pages`): a raw CRDT update is never
 applied to anything that lasts.
 
+Seams
+-----
+`keys.Signer` is a node's key, wherever it is kept.  `chains.Chains` is what admission asks of a store, and
+`projection_feeds.FeedReader` what the projection reads of one: SQLite in a node, memory in the simulator.
+`manifests.ManifestLog` is the archive's view of the feeds.  Wall clocks are parameters.
+
 Invariants
 ----------
 - A node writes only its own feed, and never continues a chain after an unclean stop: it begins a new
