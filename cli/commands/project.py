@@ -169,7 +169,7 @@ def _change(options: MembersOptions, use_case: str) -> int:
 
 
 def _list(options: Options) -> int:
-    document = call("projects.overview", {"space": options.space})
+    document = call("projects.list", {"space": options.space})
     if options.as_json:
         output.print_json(document)
         return exits.DONE

@@ -29,7 +29,7 @@ TYPE = "project"
 LABEL_CHARS_MAX = 128
 PROJECTS_MAX = 500
 _UNUSABLE = re.compile(r"[\x00-\x1f\x7f-\x9f/\\]")
-_MEMBER = re.compile(r"[A-Za-z0-9_-]{1,64}@\S{1,63}", re.ASCII)
+_MEMBER = re.compile(r"[A-Za-z0-9_-]{1,64}@[A-Za-z0-9][A-Za-z0-9._-]{0,62}", re.ASCII)
 _NOW = (1 << 63) - 1
 """As a reading of the clock: after everything that was ever said."""
 

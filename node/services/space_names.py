@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from node.composition import Local
 
 LABEL = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}", re.ASCII)
-ID_CHARS_MIN = 4
-"""The shortest beginning of an id that is looked up."""
+NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", re.ASCII)
+"""What stands behind the `@` of `agent@node`."""
 _ID = re.compile(r"[0-9a-f]{4,64}", re.ASCII)
 _LIST = "run `atrium spaces` to see which there are"
 
@@ -27,6 +27,16 @@ def check_label(label: str) -> str:
             hint="a label is at most 63 of a-z, 0-9, `.`, `_`, `-` and begins with a letter or digit",
         )
     return label
+
+
+def check_node_name(name: str) -> str:
+    """Give a node's name as it is; raises `BadInput` for one that can't stand in `agent@node`."""
+    if NODE_NAME.fullmatch(name) is None:
+        raise BadInput(
+            f"{name[:80]!a} can't be a node's name",
+            hint="a name is at most 63 letters, digits, `.`, `_` and `-`",
+        )
+    return name
 
 
 def find_space(feeds: FeedStore, named: str) -> bytes:

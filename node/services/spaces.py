@@ -20,7 +20,7 @@ from mesh.member_key import MemberKey, parse
 from node.instants import iso_ms
 from node.services.catalog import Document, Progress
 from node.services.requests import Request
-from node.services.space_names import check_label, find_space, name_in, own_key
+from node.services.space_names import check_label, check_node_name, find_space, name_in, own_key
 from node.services.space_requests import MemberAdd, MemberRemove, PrivateRequest, SpaceCreate, SpaceMembers
 
 if TYPE_CHECKING:
@@ -183,7 +183,8 @@ def _wanted(found: Roster, joining: MemberKey, request: MemberAdd) -> Add:
     is_home = found.kind == "home"
     usual = ALL_RIGHTS if is_home else USUAL_RIGHTS
     given = cast("tuple[Right, ...]", request.rights)
-    name = request.name or (present.name if present is not None else node_id(joining.key)[:8])
+    usual_name = present.name if present is not None else node_id(joining.key)[:8]
+    name = usual_name if request.name is None else check_node_name(request.name)
     return Add(
         member=joining.key,
         rights=[right for right in ALL_RIGHTS if right in (given or usual)],

@@ -107,6 +107,12 @@ def test_rights_that_are_named_are_those_that_are_given(root: Path) -> None:
         asked(root, "spaces.add-member", space="home", key=KEY, rights=["write"])
 
 
+@pytest.mark.parametrize("name", ["", "a b", "a@b", "\x1b[0m", "-a", "a" * 64])
+def test_a_node_s_name_fits_behind_an_agent_s(root: Path, name: str) -> None:
+    with pytest.raises(BadInput, match="name"):
+        asked(root, "spaces.add-member", space="home", key=KEY, name=name)
+
+
 def test_what_is_so_already_is_not_said_again(root: Path) -> None:
     asked(root, "spaces.add-member", space="home", key=KEY, name="desktop")
     before = said(root)
