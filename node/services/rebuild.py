@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from crdt.errors import Damaged, Unavailable
 from node.services.catalog import Document, Progress
-from node.services.level import index_note_roots, step
+from node.services.level import follow_records, index_note_roots, step
+from node.services.mirror import put_every_record
 from node.services.requests import RebuildRequest, Request
 
 if TYPE_CHECKING:
@@ -25,13 +26,17 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
     if not isinstance(request, RebuildRequest):
         raise TypeError(request)
     _refuse_last_copy(local)
+    local.projector.rebuild(step(progress, "projection", "entries"))
     with local.rebuilding() as fresh:
         applied = fresh.follower.catch_up(step(progress, "rebuild", "segments"))
         roots, missing = index_note_roots(fresh, progress)
+        follow_records(fresh, progress)
         fresh.substrings.catch_up(step(progress, "substrings", "records"))
     with local.reader() as reader:
         digest, records = reader.digest(), sum(reader.by_source().values())
     local.archive.sweep()
+    with local.projection() as records_now:
+        put_every_record(local.paths, records_now)
     return {
         "schemaVersion": 1,
         "records": records,
