@@ -231,7 +231,9 @@ class IndexReader:
         )  # fmt: skip
 
 
-def open_reader(index_path: Path, substrings_path: Path, aliases: Aliases) -> IndexReader:
+def open_reader(
+    index_path: Path, substrings_path: Path, aliases: Aliases, now_ms: Callable[[], int] = wall_ms
+) -> IndexReader:
     """Open the index with the substring lane beside it where there is one.
 
     Raises `IndexUnavailable` where there is no index.
@@ -239,7 +241,7 @@ def open_reader(index_path: Path, substrings_path: Path, aliases: Aliases) -> In
     connection = open_index_reader(index_path)
     if substrings_path.exists():
         _attach(connection, substrings_path)
-    return IndexReader(connection, aliases)
+    return IndexReader(connection, aliases, now_ms)
 
 
 def _attach(connection: sqlite3.Connection, path: Path) -> None:

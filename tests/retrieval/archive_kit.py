@@ -97,6 +97,12 @@ class Indexed:
             local.substrings.catch_up()
         return self
 
+    def supersede(self, newer: str, older: str) -> Indexed:
+        """Put one index record in another's place."""
+        with self.opened(writable=True) as local, local.index.transaction():
+            local.index.superseded.put(b"", f"{newer} {older}", bytes.fromhex(newer), bytes.fromhex(older))
+        return self
+
     def project(self, name: str) -> Path:
         """Make a directory below the home that counts as a repository."""
         made = self.home / "work" / name

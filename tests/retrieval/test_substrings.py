@@ -144,3 +144,20 @@ def test_large_texts_are_taken_in_few_at_a_time(indexed, monkeypatch):
     indexed.tell(*(body(f"a{n}", [f"door {n} {'x' * 60}"]) for n in range(7)))
     assert found(indexed, "wallp") == []
     assert len(found(indexed, "door")) == 7
+
+
+@pytest.mark.parametrize("letters", [True, False], ids=["indexed", "scanned"])
+def test_what_is_superseded_comes_last_and_takes_no_place(indexed, letters):
+    indexed.tell(
+        body("old", ["wallpaper"]), body("new", ["a roll of wallpaper for the long wall"]), letters=letters
+    )
+    indexed.supersede(record("new"), record("old"))
+    assert [hit.record_id for hit in found(indexed, "wallp")] == [record("new"), record("old")]
+    assert [hit.superseded_by for hit in found(indexed, "wallp", 1)] == [None]
+
+
+def test_what_was_scanned_and_holds_comes_before_what_is_superseded(indexed):
+    indexed.tell(body("old", ["wallpaper"])).tell(body("new", ["new wallpaper"]), letters=False)
+    indexed.supersede(record("new"), record("old"))
+    assert [hit.record_id for hit in found(indexed, "wallp")] == [record("new"), record("old")]
+    assert [hit.record_id for hit in found(indexed, "wallp", 1)] == [record("new")]

@@ -134,3 +134,36 @@ def test_time_that_is_up_is_said(indexed):
 def test_a_query_without_words_finds_nothing(indexed):
     indexed.tell(body("a", ["kelp (...)"]))
     assert found(indexed, "(...)") == []
+
+
+def test_what_is_superseded_comes_after_all_that_holds(indexed):
+    indexed.tell(
+        body("old", ["kelp kelp kelp"]),
+        body("new", ["the kelp of today"]),
+        body("near", ["x kelp", "so it is"]),
+    )
+    indexed.supersede(record("new"), record("old"))
+    hits = found(indexed, "kelp")
+    assert [hit.record_id for hit in hits][-1] == record("old")
+    assert [hit.superseded_by for hit in hits] == [None, None, None, record("new")]
+    assert hits[-1].score < min(hit.score for hit in hits[:-1])
+
+
+def test_the_superseded_take_no_place_from_what_holds(indexed):
+    old = [body(f"old{n}", ["kelp kelp harvest"]) for n in range(150)]
+    indexed.tell(
+        *old, body("every", ["a longer text about kelp and its harvest"]), body("some", ["harvest, again"])
+    )
+    for n in range(150):
+        indexed.supersede(record("every"), record(f"old{n}"))
+    assert [hit.record_id for hit in found(indexed, "kelp harvest", 1)] == [record("every")]
+    assert [hit.record_id for hit in found(indexed, "kelp harvest", 2)] == [record("every"), record("some")]
+    ids = [hit.record_id for hit in found(indexed, "kelp harvest", 4)]
+    assert ids == [record("every"), record("some"), *sorted(record(f"old{n}") for n in range(150))[:2]]
+
+
+def test_the_exact_form_is_found_behind_what_is_superseded(indexed):
+    decoys = [body(f"d{n}", [f"3 7 0 and 3 7 0 again, number {n}"]) for n in range(60)]
+    indexed.tell(*decoys, body("old", ["release 3.7.0"]), body("new", ["we went on from 3.7.0 to the next"]))
+    indexed.supersede(record("new"), record("old"))
+    assert [hit.record_id for hit in found(indexed, "3.7.0")] == [record("new"), record("old")]
