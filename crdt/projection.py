@@ -37,6 +37,7 @@ class Projector:
         self._feeds = feeds
         self._lock = threading.Lock()
         self._follower: Follower | None = None
+        self._inode = 0
 
     def catch_up(self, progress: Progress | None = None) -> int:
         """Bring the projection level with the feeds; return how many operations were new to it.
@@ -97,9 +98,16 @@ class Projector:
         return applied
 
     def _opened(self) -> Follower:
+        """Give what follows, over the file that is there now: somebody may have deleted it under us."""
+        if self._follower is not None and not self._is_in_place():
+            self._close()
         if self._follower is None:
             self._follower = Follower(open_projection_writer(self._path), self._feeds)
+            self._inode = self._path.stat().st_ino
         return self._follower
+
+    def _is_in_place(self) -> bool:
+        return self._path.exists() and self._path.stat().st_ino == self._inode
 
     def _close(self) -> None:
         follower, self._follower = self._follower, None

@@ -27,3 +27,16 @@ def test_what_was_written_is_there_once(path: Path) -> None:
         assert [reader.get(one.id).state.text for one in made] == ["text 0", "text 1", "text 2"]
         assert reader.watermark() == feeds.head()
     projector.close()
+
+
+def test_a_projection_deleted_under_an_open_writer_is_made_anew(path: Path) -> None:
+    ann = Author("ann")
+    made = ann.memory("text")
+    feeds = MemoryFeeds(ann.entries)
+    projector = Projector(path, feeds)
+    projector.catch_up()
+    path.unlink()
+    assert projector.catch_up() == 1
+    with reader_of(path, feeds) as reader:
+        assert reader.get(made.id).state.text == "text"
+    projector.close()
