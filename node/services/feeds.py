@@ -36,10 +36,16 @@ REFUSED_LISTED_MAX = 20
 
 
 def overview(local: Local, request: Request, _progress: Progress) -> Document:
-    """List feeds; `{schemaVersion, spaces[{space, label, digest, feeds[…]}], pending{reason: n}}`."""
+    """List feeds; `{schemaVersion, spaces[], pending{reason: n}}`.
+
+    Members of a space that are level have its `digest` (of its entries) and `projection_digest` (of what its
+    records amount to; None for none) in common.
+    """
     if not isinstance(request, FeedsRequest):
         raise TypeError(request)
     store = local.feeds
+    with local.projection() as reader:
+        records = reader.digest().spaces
     spaces = []
     for space, roster in sorted(store.spaces().items(), key=lambda item: item[1].label):
         heads = store.heads(space)
@@ -48,6 +54,7 @@ def overview(local: Local, request: Request, _progress: Progress) -> Document:
                 "space": space.hex(),
                 "label": roster.label,
                 "digest": have.digest(space, have.have_of(heads)).hex(),
+                "projection_digest": records.get(space.hex()),
                 "feeds": [
                     {
                         "author": node_id(head.feed.author),

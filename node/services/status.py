@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from crdt.clock import milliseconds_of
-from crdt.errors import IndexUnavailable
+from crdt.errors import Damaged, IndexUnavailable
 from crdt.sqlite import faults
 from node.instants import StampInvalid, at_and_age, iso, read_stamp, seconds_of
 from node.paths import FILE_MODE, StatePaths
@@ -74,7 +74,7 @@ def describe(view: Local, now_s: float) -> Document:
         "writtenAt": iso(now_s),
         "digest": found.digest if found else unknown,
         "notes_digest": found.notes_digest if found else unknown,
-        "projection_digest": None,
+        "projection_digest": _projection_digest(view),
         "records": {"total": sum(by_source.values()), "bySource": by_source},
         "archive": {
             **at_and_age(totals.newest_s, now_s),
@@ -125,6 +125,19 @@ def _contents(view: Local) -> Contents | None:
         with view.reader() as reader, one_state(reader):
             return _remembered(("index", view.paths.root), revision(reader), lambda: contents(reader))
     except IndexUnavailable:
+        return None
+
+
+def _projection_digest(view: Local) -> str | None:
+    """Give the digest of the records; None where they are not laid out, or not up to the last of them."""
+    try:
+        head = view.feeds.head()
+    except IndexUnavailable:
+        return _NOTHING
+    try:
+        with view.projection() as reader:
+            return reader.digest().digest if reader.watermark() >= head else None
+    except (IndexUnavailable, Damaged):
         return None
 
 
