@@ -16,7 +16,7 @@ from crdt.errors import BadInput
 from crdt.field_rules import Content, RecordType
 from crdt.memory import FEED_ITEM, MEMORY
 from crdt.messages import MESSAGE
-from crdt.operations import Operation, Value
+from crdt.operations import BASE_MAX, Operation, Value
 from crdt.projects import PROJECT
 from crdt.sessions import HANDOFF, SESSION_RECORD
 from crdt.statements import STATEMENT
@@ -94,6 +94,18 @@ def decode_state(data: bytes) -> RecordState:
 def state_sha256(state: RecordState) -> bytes:
     """Hash a state: 32 bytes, equal on all nodes with the same operations."""
     return hashlib.sha256(encode_state(state)).digest()
+
+
+def base_of(state: RecordState) -> list[bytes]:
+    """Choose what an operation on a state builds on: all its heads, 64 at most.
+
+    Where there are more, the conflicts that are shown come first and then the other texts that stand, so
+    that an edit decides what it saw.  What is left out stays a head, and the next operations take it in.
+    """
+    if len(state.heads) <= BASE_MAX:
+        return list(state.heads)
+    shown = [conflict.hash for conflict in state.conflicts]
+    return sorted(list(dict.fromkeys([*shown, *state.text_heads, *state.heads]))[:BASE_MAX])
 
 
 def type_of(name: str) -> RecordType:

@@ -38,7 +38,7 @@ def reduce(stamped: Iterable[Stamped], rights: Rights) -> RecordState | None:
     operations, created = admitted.operations, admitted.created
     deletion = next((one for one in reversed(operations) if one.operation.deleted is not None), None)
     is_deleted = deletion is not None and bool(deletion.operation.deleted)
-    served = serve(operations, causal) if admitted.kind.content is not Content.ABSENT else ServedText()
+    served = serve(operations, causal, admitted.kind)
     return RecordState(
         id=created.operation.id,
         type=admitted.kind.name,
@@ -154,7 +154,7 @@ def _unseen(deletion: Stamped, served: ServedText, admitted: Admitted, causal: C
     """List the standing texts that a deletion had not seen, newest first."""
     unseen = set(served.heads) - causal.ancestors(deletion.hash)
     return [
-        conflict_of(one, one.operation.text or "")
+        conflict_of(one, one.operation.text if one.operation.text is not None else served.text or "")
         for one in reversed(admitted.operations)
         if one.hash in unseen
     ][:CONFLICTS_MAX]

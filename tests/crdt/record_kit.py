@@ -58,7 +58,7 @@ class Record:
     def say(self, hlc: int, author: bytes = ANN, *, on: Iterable[Stamped], **parts: object) -> Stamped:
         """Add an operation that builds on others."""
         first = self.creation.operation
-        draft = {"id": first.id, "type": first.type, "base": sorted(one.hash for one in on), **parts}
+        draft = {"id": first.id, "type": first.type, "base": sorted({one.hash for one in on}), **parts}
         made = stamp(Operation(**draft), hlc, author)  # type: ignore[arg-type]
         self.operations.append(made)
         return made
