@@ -12,6 +12,7 @@ from cli import arguments, exits, output
 from cli.client import call
 from cli.command import declare, json_option
 from crdt.errors import BadInput
+from node.services.statements import checked
 
 INPUT_BYTES_MAX = 1 << 20
 """Ten times the largest statement, as JSON may spell one character with six."""
@@ -70,7 +71,7 @@ def command(options: Options) -> int:
 
 
 def _statement() -> dict[str, object]:
-    """Read the statement; raises `BadInput` for what is no JSON object."""
+    """Read the statement; raises `BadInput` for what is none, before anything is locked or made."""
     if sys.stdin.isatty():
         output.note(f"reading a statement as JSON, {_SHAPE}; Ctrl-D ends it")
     data = sys.stdin.buffer.read(INPUT_BYTES_MAX + 1)
@@ -84,6 +85,7 @@ def _statement() -> dict[str, object]:
         raise BadInput("standard input is no JSON", hint=f"give JSON {_SHAPE}") from error
     if not isinstance(found, dict):
         raise BadInput("standard input is JSON, but no object", hint=f"give {_SHAPE}")
+    checked(found)
     return found
 
 
