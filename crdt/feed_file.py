@@ -42,7 +42,7 @@ BlobKind = Literal["segment", "fragment"]
 
 
 class _Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="frame", forbid_unknown_fields=True):
-    pass
+    """What has a place of its own in a file."""
 
 
 class Space(_Frame, frozen=True, kw_only=True, tag="space"):
@@ -98,6 +98,8 @@ class _BlobPart(_Frame, frozen=True, kw_only=True, tag="blob"):
 
 
 class _End(_Frame, frozen=True, kw_only=True, tag="end"):
+    """The last frame; `sha256` is of all bytes before its size."""
+
     counts: Counts
     sha256: _Bytes32
 
@@ -174,6 +176,8 @@ def _counted(counts: Counts, part: Part) -> Counts:
 
 
 class _Writer:
+    """Writes frames and hashes them on the way."""
+
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._digest = hashlib.sha256()
@@ -210,6 +214,8 @@ def _frames(part: Part) -> Iterator[_AnyFrame]:
 
 
 class _Reader:
+    """Reads frames, hashes them on the way, and knows where it is."""
+
     def __init__(self, file: BinaryIO, name: str, tick: Callable[[int], None]) -> None:
         self._file, self._name, self._tick = file, name, tick
         self._digest = hashlib.sha256()

@@ -82,6 +82,8 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Row(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A feed in an encoded have-vector."""
+
     author: _Bytes32
     inc: Annotated[int, msgspec.Meta(ge=0)]
     seq: _Seq

@@ -38,7 +38,7 @@ _Name = Annotated[str, msgspec.Meta(max_length=NAME_CHARS_MAX)]
 
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag=str.lower, omit_defaults=True):
-    pass
+    """The body of an entry about a space."""
 
 
 class Genesis(_Body, frozen=True, kw_only=True):
