@@ -14,6 +14,7 @@ from crdt.keys import node_id
 from crdt.roster import Add, Roster
 from mesh.identity import generate
 from mesh.member_key import spell
+from tests.crdt.signers import SeedSigner, genesis
 from tests.node.asking import asked, items, part
 from tests.node.filled import opened, tree
 
@@ -168,6 +169,46 @@ def test_who_is_no_member_can_not_be_removed(root: Path) -> None:
         asked(root, "spaces.remove-member", space="team", key=KEY)
     with pytest.raises(BadInput):
         asked(root, "spaces.remove-member", space="team", key="nobody")
+
+
+def joined(root: Path, label: str, *, owner: bool) -> None:
+    """Make a space on another node, whose owner takes this node in."""
+    anna = SeedSigner("anna")
+    space = genesis(anna, label, kind="space")
+    asked(root, "spaces.create", label="own")
+    with opened(root, writable=True) as local:
+        own = local.identity.public_key
+        space.roster(Add(member=own, rights=["read", "append"], name="me", owner=owner))
+        assert len(local.feeds.receive([entry.raw for entry in space.entries]).committed) == 2
+
+
+def test_a_space_of_another_node_is_shown_as_its_owner_s(root: Path) -> None:
+    joined(root, "team", owner=False)
+    team = items(asked(root, "spaces"), "spaces")[-1]
+    assert (team["label"], team["mine"], team["rights"]) == ("team", False, ["read", "append"])
+    assert part(team, "owner")["name"] == "anna"
+    with pytest.raises(BadInput, match="a space of anna"):
+        asked(root, "spaces.create", label="team")
+    with pytest.raises(NotAllowed, match="no owner"):
+        asked(root, "spaces.add-member", space="team", key=KEY)
+
+
+def test_an_owner_does_not_remove_its_senior(root: Path) -> None:
+    joined(root, "team", owner=True)
+    assert asked(root, "spaces.add-member", space="team", key=KEY, name="ben")["changed"] is True
+    before = said(root)
+    for name in ("add", "remove"):
+        with pytest.raises(NotAllowed, match="that member"):
+            asked(root, f"spaces.{name}-member", space="team", key=node_id(SeedSigner("anna").public_key))
+    assert said(root) == before
+
+
+def test_a_member_can_leave(root: Path) -> None:
+    joined(root, "team", owner=False)
+    with opened(root, writable=True) as local:
+        own = local.identity.public_key
+    assert asked(root, "spaces.remove-member", space="team", key=node_id(own))["changed"] is True
+    assert items(asked(root, "spaces"), "spaces")[-1]["rights"] == []
 
 
 def test_the_cut_of_a_removal_is_what_is_here(root: Path) -> None:
