@@ -83,10 +83,14 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
             progress({"phase": "check", "done": number, "total": manifest.records, "unit": "lines"})
     archive_file.check(path, manifest, lambda: progress({}))
     report = _Report()
-    for batch in _batches(_placed(local, path)):
-        _take(local, batch, report)
-        progress({"phase": "import", "done": report.operations, "total": manifest.records, "unit": "lines"})
-    if report.added:
+    try:
+        for batch in _batches(_placed(local, path)):
+            _take(local, batch, report)
+            progress(
+                {"phase": "import", "done": report.operations, "total": manifest.records, "unit": "lines"}
+            )
+    finally:
+        # What was taken in until somebody stopped it is kept, and is to be seen.
         records.follow(local)
     return {
         "schemaVersion": 1,

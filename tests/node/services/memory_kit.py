@@ -42,6 +42,11 @@ class Kept:
         """Give the ids of the entries that a list has."""
         return [str(item["id"]) for item in self.items("memory.list", **fields)]
 
+    def items_of_search(self, query: str) -> list[Document]:
+        """Give the hits of a search by words, everywhere."""
+        found = self.call("search", query=query, lane="words", everywhere=True, directory="/")
+        return cast("list[Document]", found["hits"])
+
     def heads(self, identity: str) -> list[str]:
         """Give what a change has to name to have seen all of an entry."""
         return cast("list[str]", self.call("memory.history", id=identity)["heads"])
