@@ -8,6 +8,7 @@ What lives here
 - identity    the Ed25519 key of this node, the key that is promised to follow it, and their file
 - identity_backup
               both in one file for elsewhere, sealed with a passphrase if wanted
+- member_key  what a node hands out to be made a member of a space
 
 What will live here
 -------------------
