@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from crdt.chains import Place
 from crdt.entries import Entry, FeedId, parse
 from crdt.errors import Damaged, EntryRefused
 
@@ -44,6 +45,10 @@ _OF_FEED = """
 SELECT id, hash, header, body, signature FROM entries
 WHERE feed = ? AND void = 0 AND (seq, hash) > (?, ?) ORDER BY seq, hash LIMIT ?
 """
+_BYTES_OF_FEED = """
+SELECT seq, hash, header, body, signature FROM entries
+WHERE feed = ? AND void = 0 AND (seq, hash) > (?, ?) ORDER BY seq, hash LIMIT ?
+"""
 _ROSTERS = """
 SELECT id, hash, header, body, signature FROM entries INDEXED BY rosters
 WHERE kind <= 2 AND feed IN (SELECT id FROM feeds WHERE space = ?) ORDER BY id
@@ -65,6 +70,25 @@ _ADD_ENTRY = """
 INSERT INTO entries (id, feed, seq, hash, prev, hlc, kind, header, body, signature)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
+_ROSTER_SPACES = """
+SELECT DISTINCT space FROM feeds WHERE id IN (
+    SELECT feed FROM entries INDEXED BY rosters WHERE kind <= 2 AND id > ?)
+"""
+_HAS = "SELECT 1 FROM entries WHERE id = ? AND hash = ?"
+_PLACE = """
+SELECT f.space, f.author, f.inc, e.seq, e.hlc FROM entries e JOIN feeds f ON f.id = e.feed WHERE e.hash = ?
+"""
+_TAKEN = "SELECT 1 FROM entries WHERE feed = ? AND seq = ?"
+_TOP = "SELECT coalesce(max(seq), 0) FROM entries WHERE feed = ?"
+_EXTENT = "SELECT coalesce(max(seq), 0), count(*) FROM entries WHERE feed = ? AND void = 0"
+_LEAVES = """
+SELECT hash FROM entries WHERE feed = ?1 AND void = 0
+    AND hash NOT IN (SELECT prev FROM entries WHERE feed = ?1 AND void = 0) ORDER BY hash
+"""
+_VOID = "UPDATE entries SET void = 1 WHERE feed = ? AND seq > ? AND void = 0"
+_UNVOID = "UPDATE entries SET void = 0 WHERE feed = ? AND seq <= ? AND void = 1"
+_ERASE = "UPDATE entries SET body = NULL WHERE id = ?"
+_ERASURES = "SELECT id, hash, header, body, signature FROM entries WHERE kind = 9 AND body = ?"
 _SET_HEAD = "UPDATE feeds SET seq = ?, count = ?, head = ?, forked = ? WHERE id = ?"
 _ADD_TAIL = """
 INSERT INTO tails (sha256, hlc, body) VALUES (?, ?, ?)
@@ -82,6 +106,16 @@ class Committed(msgspec.Struct, frozen=True):
 
     id: int
     entry: Entry
+
+
+class StoredBytes(msgspec.Struct, frozen=True):
+    """The bytes of an entry as they lie in the store, whether or not they are what they should be."""
+
+    seq: int
+    hash: bytes
+    header: bytes
+    body: bytes | None
+    signature: bytes
 
 
 class FeedHead(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,6 +179,11 @@ class FeedTables:
         """Give the next entries of a feed, by its row, after a number and hash; void ones are left out."""
         return self._entries(_OF_FEED, (feed, *after, limit))
 
+    def bytes_of_feed(self, feed: int, after: tuple[int, bytes], limit: int) -> list[StoredBytes]:
+        """Do as `of_feed`, without a look at the bytes."""
+        rows = self.connection.execute(_BYTES_OF_FEED, (feed, *after, limit)).fetchall()
+        return [StoredBytes(*row) for row in rows]
+
     def roster_entries(self, space: bytes) -> list[Entry]:
         """Give the genesis of a space and what was said about its members, void or not."""
         return [item.entry for item in self._entries(_ROSTERS, (space,))]
@@ -157,6 +196,57 @@ class FeedTables:
         """Tell place and hash of the newest entry about membership; zeros for none."""
         found = self.connection.execute(_ROSTER_HEAD).fetchone()
         return (found[0], found[1]) if found else (0, b"")
+
+    def roster_spaces(self, after: int) -> set[bytes]:
+        """Tell of which spaces something about membership was said after a place."""
+        return {row[0] for row in self.connection.execute(_ROSTER_SPACES, (after,))}
+
+    def has(self, place: int, sha256: bytes) -> bool:
+        """Tell whether this very entry is at a place."""
+        return self.connection.execute(_HAS, (place, sha256)).fetchone() is not None
+
+    def place(self, sha256: bytes) -> Place | None:
+        """Tell where an entry stands in its feed."""
+        row = self.connection.execute(_PLACE, (sha256,)).fetchone()
+        if row is None:
+            return None
+        space, author, inc, seq, hlc = row
+        return Place(FeedId(space, author, int.from_bytes(inc, "big")), seq, hlc)
+
+    def is_taken(self, feed: FeedId, seq: int) -> bool:
+        """Tell whether there is an entry of that number in a feed."""
+        row = self.feed(feed)
+        return row is not None and self.connection.execute(_TAKEN, (row.id, seq)).fetchone() is not None
+
+    def top(self, feed: int) -> int:
+        """Tell the highest number in a feed, by its row, void ones too."""
+        return int(self.connection.execute(_TOP, (feed,)).fetchone()[0])
+
+    def extent(self, feed: int) -> tuple[int, int]:
+        """Tell the highest number in a feed and how many entries there are, without void ones."""
+        seq, count = self.connection.execute(_EXTENT, (feed,)).fetchone()
+        return seq, count
+
+    def leaves(self, feed: int) -> list[bytes]:
+        """Give the hashes in a feed that nothing follows, sorted, without void ones."""
+        return [row[0] for row in self.connection.execute(_LEAVES, (feed,))]
+
+    def void_beyond(self, feed: int, seq: int) -> bool:
+        """Make void what comes after a number in a feed, and nothing else; tell whether that changed any."""
+        voided = self.connection.execute(_VOID, (feed, seq)).rowcount
+        return voided + self.connection.execute(_UNVOID, (feed, seq)).rowcount > 0
+
+    def set_head(self, feed: int, head: tuple[int, int, bytes, bool]) -> None:
+        """Note where a feed ends: highest number, count, head, and whether it is forked."""
+        self.connection.execute(_SET_HEAD, (*head, feed))
+
+    def erase(self, place: int) -> None:
+        """Drop the body of an entry."""
+        self.connection.execute(_ERASE, (place,))
+
+    def erasures(self, sha256: bytes) -> list[Entry]:
+        """Give the entries that say that another's body is erased."""
+        return [item.entry for item in self._entries(_ERASURES, (sha256,))]
 
     def feed(self, feed: FeedId) -> FeedRow | None:
         """Find a feed."""
@@ -185,8 +275,7 @@ class FeedTables:
         )  # fmt: skip
         added = self.connection.execute(_ADD_ENTRY, values)
         before = row.head
-        head = (max(entry.seq, before.seq), before.count + 1, entry.hash, before.is_forked)
-        self.connection.execute(_SET_HEAD, (*head, row.id))
+        self.set_head(row.id, (max(entry.seq, before.seq), before.count + 1, entry.hash, before.is_forked))
         return int(added.lastrowid or 0)
 
     def add_tails(self, tails: Iterable[tuple[bytes, int, bytes]]) -> None:
@@ -233,13 +322,6 @@ class FeedTables:
                 statement, parameters
             )
         ]
-
-
-def walk(page: Callable[[int], list[Committed]], after: int) -> Iterable[Committed]:
-    """Walk pages of entries, one at a time, so that no transaction stays open between two of them."""
-    while found := page(after):
-        yield from found
-        after = found[-1].id
 
 
 def _committed(row: Row) -> Committed:

@@ -69,21 +69,31 @@ _CREATE_FEEDS = (
         body BLOB,
         signature BLOB NOT NULL
     ) STRICT""",
-    "CREATE INDEX of_feed ON entries (feed, seq, hash)",
+    "CREATE INDEX of_feed ON entries (feed, seq, hash, void)",
+    "CREATE INDEX clocks ON entries (hlc)",
     "CREATE INDEX rosters ON entries (id) WHERE kind <= 2",
     "CREATE INDEX manifests ON entries (id) WHERE kind BETWEEN 4 AND 7 AND void = 0",
     "CREATE INDEX erasures ON entries (body) WHERE kind = 9",
-    "CREATE INDEX clocks ON entries (hlc)",
+    "CREATE INDEX voids ON entries (feed, seq) WHERE void = 1",
     """CREATE TABLE pending (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         hash BLOB NOT NULL UNIQUE,
+        space BLOB NOT NULL,
         author BLOB NOT NULL,
+        inc BLOB NOT NULL,
         prev BLOB NOT NULL,
-        hlc INTEGER NOT NULL,
+        kind INTEGER NOT NULL,
         reason TEXT NOT NULL,
+        waits_for BLOB,
+        due_ms INTEGER,
+        size INTEGER NOT NULL,
         raw BLOB NOT NULL
     ) STRICT""",
     "CREATE INDEX pending_of_author ON pending (author)",
+    "CREATE INDEX pending_awaiting ON pending (waits_for)",
+    "CREATE INDEX pending_behind ON pending (prev)",
+    "CREATE INDEX pending_due ON pending (due_ms) WHERE due_ms IS NOT NULL",
+    "CREATE INDEX pending_erasures ON pending (id) WHERE kind = 9",
 )
 _MANIFESTS = "SELECT seq, hlc, body FROM manifests ORDER BY seq"
 _DROP_MANIFESTS = "DROP TABLE manifests"

@@ -17,7 +17,10 @@ class Rosters:
         self._all: dict[bytes, Roster] | None = None
 
     def of(self, space: bytes) -> Roster:
-        """Give the roster of a space; raises `NotFound` for one that is not here."""
+        """Give the roster of a space, the same object until something is said about its members.
+
+        Raises `NotFound` for a space that is not here.
+        """
         self._refresh()
         roster = self._folded.get(space)
         if roster is None:
@@ -53,6 +56,11 @@ class Rosters:
 
     def _refresh(self) -> None:
         head = self._tables.roster_head()
-        if head != self._head:
-            self._head, self._all = head, None
-            self._folded.clear()
+        if head == self._head:
+            return
+        known = self._head or (0, b"")
+        # Where the newest entry is gone, with a transaction that failed, all may be different.
+        changed = self._tables.roster_spaces(known[0]) if self._tables.has(*known) else set(self._folded)
+        for space in changed:
+            self._folded.pop(space, None)
+        self._head, self._all = head, None

@@ -7,26 +7,28 @@ acknowledged after COMMIT.  Reading has a connection of its own and sees what wa
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from crdt import incarnation, migrations
-from crdt.entries import BODY_BYTES_MAX, ZERO, Draft, Entry, EntryKind, FeedId
+from crdt import migrations
+from crdt.chains import vouched
+from crdt.entries import BODY_BYTES_MAX, ZERO, Draft, Entry, EntryKind, FeedId, parse
 from crdt.errors import (
     AtriumError,
     BadInput,
+    EntryRefused,
     IndexUnavailable,
-    NotAllowed,
     NotFound,
     ReadOnlyState,
     Unavailable,
 )
-from crdt.feed_tables import NAME, Committed, FeedHead, FeedTables
-from crdt.incarnation import Authorship, OwnFeeds, genesis_body
+from crdt.feed_commit import Fragments, Received
+from crdt.feed_tables import NAME, Committed, FeedHead, FeedTables, StoredBytes
+from crdt.incarnation import Authorship, OwnFeeds
 from crdt.keys import Signer
-from crdt.manifests import Segment, Tail, decode
+from crdt.pending import PendingEntry, PendingTable
 from crdt.roster import Roster, SpaceKind
 from crdt.rosters import Rosters
 from crdt.segments import Body
@@ -36,17 +38,17 @@ if TYPE_CHECKING:
     import sqlite3
     from concurrent.futures import Future
 
-    from crdt.feed_writer import GroupWriter
+    from crdt.store_writing import Writing
 
-__all__ = ["Authorship", "Committed", "FeedHead", "FeedStore", "open_store"]
+__all__ = ["Authorship", "Committed", "FeedHead", "FeedStore", "PendingEntry", "Received", "open_store"]
 
 PAGE_ENTRIES = 100
 """Rows of one read; at most 50 MiB, with the largest bodies."""
-_OWN_SPACES: tuple[SpaceKind, ...] = ("home", "private")
-_ENDLESS = (1 << 63) - 1
+RECEIVE_ENTRIES_MAX = 250
+"""Foreign entries of one transaction; what this node says waits for no more than these."""
 
-Waiting = list[tuple[bytes, bytes]]
-"""Hash and bytes of fragments."""
+T = TypeVar("T")
+ReadFeed = Callable[[FeedTables, int, tuple[int, bytes], int], list[T]]
 
 
 class FeedStore:
@@ -83,16 +85,17 @@ class FeedStore:
 
     def feed_entries(self, feed: FeedId, first: int = 1) -> Iterator[Entry]:
         """Walk a feed from a number on, forks side by side in the order of their hashes; void ones not."""
-        with self._reading() as tables:
-            row = tables.feed(feed)
         after = (first - 1, b"\xff" * 32)
-        while row is not None:
-            with self._reading() as tables:
-                page = tables.of_feed(row.id, after, PAGE_ENTRIES)
-            if not page:
-                return
+        while page := self._page_of_feed(FeedTables.of_feed, feed, after):
             yield from (item.entry for item in page)
             after = (page[-1].entry.seq, page[-1].entry.hash)
+
+    def stored_bytes(self, feed: FeedId) -> Iterator[StoredBytes]:
+        """Walk a feed as `feed_entries` does, its bytes as they lie there: for who checks them."""
+        after = (0, b"")
+        while page := self._page_of_feed(FeedTables.bytes_of_feed, feed, after):
+            yield from page
+            after = (page[-1].seq, page[-1].hash)
 
     def heads(self, space: bytes | None = None) -> list[FeedHead]:
         """Tell the end of every feed, of one space or of all, ordered by feed; void entries don't count."""
@@ -160,13 +163,49 @@ class FeedStore:
         """
         writing = self._need_writing()
         waiting = _checked(drafts, tails)
-        return writing.writer.run(lambda c: writing.write(c, drafts, waiting), max(len(drafts), 1))
+        return writing.writer.run(lambda c: writing.on(c).write(drafts, waiting), max(len(drafts), 1))
 
     def submit(self, drafts: Sequence[Draft], tails: Sequence[Body] = ()) -> Future[list[Committed]]:
         """Say something without waiting; the future resolves once it is durable, or raises as `write`."""
         writing = self._need_writing()
         waiting = _checked(drafts, tails)
-        return writing.writer.submit(lambda c: writing.write(c, drafts, waiting), max(len(drafts), 1))
+        return writing.writer.submit(lambda c: writing.on(c).write(drafts, waiting), max(len(drafts), 1))
+
+    def receive(self, raws: Iterable[bytes]) -> Received:
+        """Take entries of others in any order, and return after what could be committed is durable.
+
+        What can't be parsed, or is refused, is named and keeps nothing else from being taken.  What lacks
+        something that may still come waits in the store (`pending`).
+        """
+        entries, refused = _parsed(raws)
+        parts = [
+            self._receive(entries[at : at + RECEIVE_ENTRIES_MAX])
+            for at in range(0, len(entries), RECEIVE_ENTRIES_MAX)
+        ]
+        waiting = {verdict.entry.hash: verdict for part in parts for verdict in part.pending}
+        committed = [item for part in parts for item in part.committed]
+        for item in committed:
+            waiting.pop(item.entry.hash, None)
+        return Received(
+            committed=committed,
+            known=sum(part.known for part in parts),
+            pending=list(waiting.values()),
+            refused=[*refused, *(error for part in parts for error in part.refused)],
+        )
+
+    def retry(self) -> Received:
+        """Take what waited for its moment; for a clock that ticks once a minute or so."""
+        return self._receive([])
+
+    def pending(self) -> list[PendingEntry]:
+        """List what waits, and for what, oldest first."""
+        with self._reading() as tables:
+            return list(PendingTable(tables.connection).all())
+
+    @property
+    def pending_dropped(self) -> int:
+        """How many waiting entries were dropped for want of room since the store was opened."""
+        return self._writing.dropped if self._writing else 0
 
     def renew(self) -> None:
         """Begin a new incarnation in every space: a peer knows entries of this node that are not here."""
@@ -211,18 +250,31 @@ class FeedStore:
         with self._lock, faults(NAME):
             yield self._tables
 
+    def _receive(self, entries: Sequence[Entry]) -> Received:
+        """Verify signatures in the caller's thread, of what is new; then decide in the writer's."""
+        writing = self._need_writing()
+        with self._reading() as tables:
+            new = [entry for entry in entries if tables.place(entry.hash) is None]
+        verified = vouched(new)
+        return writing.writer.run(lambda c: writing.on(c).receive(entries, verified), max(len(entries), 1))
+
     def _page(self, after: int, kinds: Sequence[int] | None) -> list[Committed]:
         with self._reading() as tables:
             return tables.page(after, kinds, PAGE_ENTRIES)
+
+    def _page_of_feed(self, read: ReadFeed[T], feed: FeedId, after: tuple[int, bytes]) -> list[T]:
+        with self._reading() as tables:
+            row = tables.feed(feed)
+            return [] if row is None else read(tables, row.id, after, PAGE_ENTRIES)
 
     def _manifest_page(self, after: int) -> list[Committed]:
         with self._reading() as tables:
             return tables.manifests(after, PAGE_ENTRIES)
 
     def _own_space(self, kind: SpaceKind) -> bytes:
-        found = self._find_own(kind)
-        if found is None and self._writing is not None and self._writing.own is not None:
-            self._writing.writer.run(self._writing.make_own_spaces)
+        found, writing = self._find_own(kind), self._writing
+        if found is None and writing is not None and writing.own is not None:
+            writing.writer.run(lambda c: writing.on(c).make_own_spaces())
             found = self._find_own(kind)
         if found is None:
             raise NotFound(f"this node has no {kind} space yet", hint="run `atrium capture`")
@@ -242,75 +294,6 @@ class FeedStore:
         return self._writing
 
 
-class Writing:
-    """What the writer's thread does; everything here runs in it, within its transaction."""
-
-    def __init__(self, writer: GroupWriter, own: OwnFeeds | None) -> None:
-        self.writer = writer
-        self.own = own
-        self._rosters: Rosters | None = None
-        self._tables: FeedTables | None = None
-
-    def write(
-        self, connection: sqlite3.Connection, drafts: Sequence[Draft], waiting: Waiting
-    ) -> list[Committed]:
-        """Seal drafts and add them, with fragments that wait; makes the node's own spaces first."""
-        # A key that takes another's place has its home only once it has said so.
-        is_membership = bool(drafts) and all(draft.kind == EntryKind.ROSTER for draft in drafts)
-        tables = self._on(connection)[0] if is_membership else self.make_own_spaces(connection)
-        committed = [self._add(tables, draft) for draft in drafts]
-        clocks, sealed = _fragments(committed)
-        tables.drop_tails(sealed)
-        if waiting:
-            latest = committed[-1].entry.hlc if committed else self._author().clock.tick()
-            tables.add_tails((sha256, clocks.get(sha256, latest), data) for sha256, data in waiting)
-        return committed
-
-    def make_own_spaces(self, connection: sqlite3.Connection) -> FeedTables:
-        """Make this node's home and private space where it has none."""
-        tables, rosters = self._on(connection)
-        own = self._author()
-        for kind in _OWN_SPACES:
-            if rosters.own(kind, own.signer.public_key) is None:
-                body = genesis_body(kind, own.authorship, own.authorship.now_ms())
-                self._add(tables, Draft(space=ZERO, kind=EntryKind.GENESIS, body=body))
-        return tables
-
-    def close(self) -> None:
-        """Close, and leave the marker where everything went well."""
-        own, marker = self.own, None
-        if own is not None and own.has_written and self.writer.fault is None:
-            try:
-                marker = self.writer.run(lambda c: own.leave(FeedTables(c)))
-            except Unavailable:
-                marker = None
-        is_clean = self.writer.close()
-        if is_clean and marker is not None and own is not None and own.authorship.marker is not None:
-            with faults(own.authorship.marker.name):
-                incarnation.leave(own.authorship.marker, marker)
-
-    def _add(self, tables: FeedTables, draft: Draft) -> Committed:
-        own = self._author()
-        if draft.kind not in (EntryKind.GENESIS, EntryKind.ROSTER):
-            roster = self._on(tables.connection)[1].of(draft.space)
-            if not roster.may(own.signer.public_key, "append", _ENDLESS):
-                raise NotAllowed(f"this node may not write to the space `{roster.label}`")
-        entry = own.seal(tables, draft)
-        return Committed(tables.add_entry(entry), entry)
-
-    def _on(self, connection: sqlite3.Connection) -> tuple[FeedTables, Rosters]:
-        """Give what belongs to a connection, anew after it was opened anew."""
-        if self._tables is None or self._rosters is None or self._tables.connection is not connection:
-            self._tables = FeedTables(connection)
-            self._rosters = Rosters(self._tables)
-        return self._tables, self._rosters
-
-    def _author(self) -> OwnFeeds:
-        if self.own is None:
-            raise AssertionError("only who has a key writes")
-        return self.own
-
-
 def open_store(
     path: Path, *, writable: bool, signer: Signer | None = None, authorship: Authorship | None = None
 ) -> FeedStore:
@@ -323,6 +306,7 @@ def open_store(
         return FeedStore(path, _open_reader(path), None)
     # Imported here, since readers need no threads.
     from crdt.feed_writer import GroupWriter
+    from crdt.store_writing import Writing
 
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     founder = None if signer is None else migrations.Founder(signer, authorship or Authorship())
@@ -366,7 +350,18 @@ def _open_reader(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _checked(drafts: Sequence[Draft], tails: Sequence[Body]) -> Waiting:
+def _parsed(raws: Iterable[bytes]) -> tuple[list[Entry], list[EntryRefused]]:
+    """Read entries, ordered so that those of one feed come one behind the other."""
+    entries, refused = [], []
+    for raw in raws:
+        try:
+            entries.append(parse(raw, erased=True))
+        except EntryRefused as error:
+            refused.append(error)
+    return sorted(entries, key=lambda entry: (entry.kind > EntryKind.ROSTER, entry.feed, entry.seq)), refused
+
+
+def _checked(drafts: Sequence[Draft], tails: Sequence[Body]) -> Fragments:
     """Refuse what can't be written before it is queued; give the fragments by their binary hashes."""
     for draft in drafts:
         if len(draft.body) > BODY_BYTES_MAX:
@@ -376,16 +371,3 @@ def _checked(drafts: Sequence[Draft], tails: Sequence[Body]) -> Waiting:
         if (draft.kind == EntryKind.GENESIS) != (draft.space == ZERO):
             raise AssertionError("the first entry of a space, and no other, is without one")
     return [(bytes.fromhex(body.sha256), body.data) for body in tails]
-
-
-def _fragments(committed: Sequence[Committed]) -> tuple[dict[bytes, int], list[bytes]]:
-    """Tell the clock of each fragment that the Tails among entries name, and what their Segments sealed."""
-    clocks: dict[bytes, int] = {}
-    sealed: list[bytes] = []
-    for item in committed:
-        manifest = decode(item.entry.kind, item.entry.body)
-        if isinstance(manifest, Tail):
-            clocks.update(dict.fromkeys(manifest.fragments, item.entry.hlc))
-        elif isinstance(manifest, Segment):
-            sealed += [sha256 for sha256, _ in manifest.fragments]
-    return clocks, sealed

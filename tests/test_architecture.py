@@ -18,8 +18,10 @@ HOMES: dict[str, tuple[str, ...]] = {
     "sqlite3": (
         "crdt/sqlite.py",
         "crdt/store*.py",
+        "crdt/feed_commit.py",
         "crdt/feed_tables.py",
         "crdt/feed_writer.py",
+        "crdt/pending.py",
         "crdt/migrations.py",
         "crdt/projection*.py",
         "retrieval/index*.py",

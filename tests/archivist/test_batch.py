@@ -145,7 +145,7 @@ def test_an_index_that_was_behind_catches_up_instead(kept: Kept, log: Log) -> No
     kept.archive.append([made("older").body], seal=False)
     with writer(kept, log) as batches:
         batches.add([made("newer")], KEY, "a.jsonl", Cursor())
-    assert kept.follower.watermark() == kept.archive.log.head() == 2
+    assert kept.follower.watermark() == kept.archive.log.head()
     assert batches.applied.written == names(kept) == 2
 
 

@@ -1,0 +1,254 @@
+"""What the writer's thread does within a transaction: seal what this node says, admit what others said.
+
+An entry takes effect when it is committed, whoever wrote it: a roster entry may void what lies beyond a cut
+and let in what waits for a membership, an erasure drops a body, and anything may be what another waits for.
+
+Void entries stay, out of the way: they count in no head and no digest, as on a node that heard of the
+removal first and refused them.  Erased bodies are overwritten in the file (secure_delete).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from crdt import chains
+from crdt.chains import Outcome, Place, Verdict
+from crdt.clock import wall_ms
+from crdt.entries import ZERO, Draft, Entry, EntryKind, FeedId, is_signed
+from crdt.errors import EntryRefused, NotAllowed
+from crdt.feed_tables import Committed, FeedRow, FeedTables
+from crdt.incarnation import OwnFeeds, genesis_body
+from crdt.manifests import Segment, Tail, decode
+from crdt.pending import PendingTable
+from crdt.roster import Roster, SpaceKind
+from crdt.rosters import Rosters
+
+OWN_SPACES: tuple[SpaceKind, ...] = ("home", "private")
+_ERASABLE_NOT = frozenset(kind for kind in EntryKind if kind != EntryKind.RECORD)
+_ENDLESS = (1 << 63) - 1
+
+Fragments = list[tuple[bytes, bytes]]
+"""Hash and bytes of fragments."""
+
+
+class Received(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of entries from elsewhere.
+
+    `committed` has also what waited for them until now.  `pending` says of each why; `known` counts.
+    """
+
+    committed: list[Committed] = []
+    known: int = 0
+    pending: list[Verdict] = []
+    refused: list[EntryRefused] = []
+
+
+class FeedCommitter:
+    """Commits entries over one connection; each public call is one job of the writer."""
+
+    def __init__(self, connection: sqlite3.Connection, own: OwnFeeds | None) -> None:
+        self.tables = FeedTables(connection)
+        self.rosters = Rosters(self.tables)
+        self.waiting = PendingTable(connection)
+        self._own = own
+
+    def write(self, drafts: Sequence[Draft], fragments: Fragments) -> list[Committed]:
+        """Seal drafts and commit them, with fragments that wait; makes the node's own spaces first.
+
+        Not where all is about membership: a key that takes another's place has its spaces only thereby.
+        """
+        if not drafts or any(draft.kind != EntryKind.ROSTER for draft in drafts):
+            self.make_own_spaces()
+        committed = [self._seal(draft) for draft in drafts]
+        clocks, sealed = _fragments(committed)
+        self.tables.drop_tails(sealed)
+        if fragments:
+            latest = committed[-1].entry.hlc if committed else self._author().clock.tick()
+            self.tables.add_tails((sha256, clocks.get(sha256, latest), data) for sha256, data in fragments)
+        self._take_effect(committed)
+        self._let_in(committed)
+        return committed
+
+    def make_own_spaces(self) -> None:
+        """Make this node's home and private space where it has none."""
+        own = self._author()
+        for kind in OWN_SPACES:
+            if self.rosters.own(kind, own.signer.public_key) is None:
+                body = genesis_body(kind, own.authorship, own.authorship.now_ms())
+                self._seal(Draft(space=ZERO, kind=EntryKind.GENESIS, body=body))
+
+    def receive(self, entries: Sequence[Entry], verified: Collection[bytes]) -> Received:
+        """Admit entries of others; `verified` has the hashes of those that their authors surely vouch for."""
+        erased = (e.body for e in entries if e.kind == EntryKind.ERASE and e.body is not None)
+        again = [
+            *self.waiting.due(self._now_ms()),
+            *(e for target in erased for e in self.waiting.find(target)),
+        ]
+        good = {*verified, *(entry.hash for entry in again)}
+        view = _View(self, [*again, *entries])
+        verdicts = chains.admit([*again, *entries], view, self._now_ms(), verified=good)
+        committed = self._settle(verdicts)
+        return Received(
+            committed=[*committed, *self._let_in(committed)],
+            known=sum(verdict.outcome is Outcome.KNOWN for verdict in verdicts),
+            pending=[verdict for verdict in verdicts if verdict.outcome is Outcome.PENDING],
+            refused=[chains.refusal(verdict) for verdict in verdicts if verdict.outcome is Outcome.REFUSED],
+        )
+
+    def _seal(self, draft: Draft) -> Committed:
+        own = self._author()
+        if draft.kind not in (EntryKind.GENESIS, EntryKind.ROSTER):
+            roster = self.rosters.of(draft.space)
+            if not roster.may(own.signer.public_key, "append", _ENDLESS):
+                raise NotAllowed(f"this node may not write to the space `{roster.label}`")
+        entry = own.seal(self.tables, draft)
+        return Committed(self.tables.add_entry(entry), entry)
+
+    def _settle(self, verdicts: Sequence[Verdict]) -> list[Committed]:
+        """Commit, keep or forget, as was decided."""
+        committed, touched = [], set()
+        for verdict in verdicts:
+            if verdict.outcome is Outcome.COMMITTED:
+                entry = verdict.entry
+                before = self.tables.feed(entry.feed)
+                committed.append(Committed(self.tables.add_entry(entry), entry))
+                if before is not None and before.head.head != entry.prev:
+                    touched.add(entry.feed)
+        self.waiting.drop(v.entry for v in verdicts if v.outcome is not Outcome.PENDING)
+        self.waiting.put(v for v in verdicts if v.outcome is Outcome.PENDING)
+        if self._own is not None and committed:
+            self._own.clock.observe(max(item.entry.hlc for item in committed))
+        for feed in touched:
+            self._measure(feed)
+        self._take_effect(committed)
+        return committed
+
+    def _let_in(self, committed: Sequence[Committed]) -> list[Committed]:
+        """Commit what waited for these entries, and in turn for those."""
+        let_in: list[Committed] = []
+        news = list(committed)
+        while news and not self.waiting.is_empty():
+            ready = self.waiting.ready(key for item in news for key in chains.keys_of(item.entry))
+            if not ready:
+                break
+            verified = {entry.hash for entry in ready}
+            verdicts = chains.admit(ready, _View(self, ready), self._now_ms(), verified=verified)
+            news = self._settle(verdicts)
+            let_in += news
+        return let_in
+
+    def _take_effect(self, committed: Sequence[Committed]) -> None:
+        for space in {item.entry.home for item in committed if item.entry.kind == EntryKind.ROSTER}:
+            for row in self.tables.feeds(space):
+                if self._void(row):
+                    self._measure(row.head.feed)
+        for item in committed:
+            if item.entry.kind == EntryKind.ERASE:
+                target = self.tables.by_hash(item.entry.body or b"")
+                if target is not None and self._may_erase(item.entry, target.entry):
+                    self.tables.erase(target.id)
+            elif item.entry.body is not None and self.is_erased(item.entry):
+                self.tables.erase(item.id)
+
+    def is_erased(self, entry: Entry, others: Sequence[Entry] = ()) -> bool:
+        """Tell whether a committed entry, or one of some others, erases the body of this one."""
+        found = [*self.tables.erasures(entry.hash), *(o for o in others if o.body == entry.hash)]
+        return any(self._may_erase(erasure, entry) for erasure in found)
+
+    def _may_erase(self, erasure: Entry, target: Entry) -> bool:
+        """Tell whether an erasure is of an author who may: the target's own, or a moderator of its space.
+
+        What says who is a member, and what says where the archive is, can't be erased.
+        """
+        if target.kind in _ERASABLE_NOT or erasure.kind != EntryKind.ERASE or erasure.space != target.space:
+            return False
+        roster = self.rosters.find(target.space)
+        if roster is None or roster.is_void(erasure.author, erasure.inc, erasure.seq):
+            return False
+        is_own = erasure.author == target.author
+        return is_own or roster.may(erasure.author, "moderate", erasure.hlc)
+
+    def _void(self, row: FeedRow) -> bool:
+        """Void what lies beyond the cut of the feed's author, and nothing else; tell whether that changed."""
+        feed = row.head.feed
+        cut = _cut(self.rosters.of(feed.space), feed, self.tables.top(row.id))
+        return self.tables.void_beyond(row.id, cut)
+
+    def _measure(self, feed: FeedId) -> None:
+        """Find where a feed ends, forks and void entries considered."""
+        row = self.tables.feed(feed)
+        if row is not None:
+            self.tables.set_head(row.id, _head(self.tables, row.id))
+
+    def _author(self) -> OwnFeeds:
+        if self._own is None:
+            raise AssertionError("only who has a key writes")
+        return self._own
+
+    def _now_ms(self) -> int:
+        return self._own.authorship.now_ms() if self._own else wall_ms()
+
+
+class _View:
+    """What is stored, for who decides about a batch: `chains.Chains`."""
+
+    def __init__(self, committer: FeedCommitter, batch: Sequence[Entry]) -> None:
+        self._committer = committer
+        self._erasures = [entry for entry in batch if entry.kind == EntryKind.ERASE]
+
+    def place(self, hash_: bytes) -> Place | None:
+        """Find a committed entry."""
+        return self._committer.tables.place(hash_)
+
+    def is_taken(self, feed: FeedId, seq: int) -> bool:
+        """Tell whether any entry is committed at this place of a feed."""
+        return self._committer.tables.is_taken(feed, seq)
+
+    def roster(self, space: bytes) -> Roster | None:
+        """Give a space's roster."""
+        return self._committer.rosters.find(space)
+
+    def is_awaited(self, feed: FeedId, hash_: bytes) -> bool:
+        """Tell whether a pending entry of that feed follows this one."""
+        return self._committer.waiting.is_awaited(feed, hash_)
+
+    def is_erased(self, entry: Entry) -> bool:
+        """Tell whether a signed entry erases this one, be it here, waiting or in the batch.
+
+        The erasure may stand behind the erased entry in one feed, so that neither could come first.
+        """
+        waiting = self._committer.waiting.erasures()
+        signed = [other for other in self._erasures if other.body == entry.hash and is_signed(other)]
+        return self._committer.is_erased(entry, [*waiting, *signed])
+
+
+def _cut(roster: Roster, feed: FeedId, top: int) -> int:
+    """Give the last number of a feed that is not void; what is void begins somewhere and has no end."""
+    return bisect_left(range(1, top + 1), True, key=lambda seq: roster.is_void(feed.author, feed.inc, seq))
+
+
+def _head(tables: FeedTables, row: int) -> tuple[int, int, bytes, bool]:
+    """Measure a feed: highest number, count, head, and whether it is forked."""
+    seq, count = tables.extent(row)
+    leaves = tables.leaves(row)
+    is_forked = count > seq
+    head = hashlib.sha256(b"".join(leaves)).digest() if is_forked else b"".join(leaves)
+    return seq, count, head, is_forked
+
+
+def _fragments(committed: Sequence[Committed]) -> tuple[dict[bytes, int], list[bytes]]:
+    """Tell the clock of each fragment that the Tails among entries name, and what their Segments sealed."""
+    clocks: dict[bytes, int] = {}
+    sealed: list[bytes] = []
+    for item in committed:
+        manifest = decode(item.entry.kind, item.entry.body)
+        if isinstance(manifest, Tail):
+            clocks.update(dict.fromkeys(manifest.fragments, item.entry.hlc))
+        elif isinstance(manifest, Segment):
+            sealed += [sha256 for sha256, _ in manifest.fragments]
+    return clocks, sealed
