@@ -1,0 +1,114 @@
+"""What is said about a space and its members: the bodies of entries of kind `genesis` and `roster`.
+
+Each is msgpack with its name in `op`.  What a later version says is passed over, and so has no effect.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from crdt.entries import Entry
+from crdt.errors import EntryRefused
+from crdt.keys import is_acceptable
+
+RIGHTS = frozenset(("read", "append", "moderate"))
+NAME_CHARS_MAX = 100
+
+Right = Literal["read", "append", "moderate"]
+SpaceKind = Literal["home", "private", "space"]
+Cut = dict[int, int]
+"""The last valid seq per incarnation; an incarnation that is not listed has none."""
+_Bytes32 = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+_Name = Annotated[str, msgspec.Meta(max_length=NAME_CHARS_MAX)]
+
+
+class _Body(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag=str.lower, omit_defaults=True):
+    """The body of an entry about a space."""
+
+
+class Genesis(_Body, frozen=True, kw_only=True):
+    """The making of a space: its label, and its owner's node as people call it.
+
+    `next` is the commitment (`keys.commitment`) of the key that will follow the owner's.
+    """
+
+    label: _Name
+    kind: SpaceKind
+    name: _Name
+    made_ms: int
+    next: _Bytes32 | None = None
+
+
+class Add(_Body, frozen=True, kw_only=True):
+    """Make a member, or change what one may do; adding a removed one again lifts its cut."""
+
+    member: _Bytes32
+    rights: list[Right]
+    name: _Name
+    owner: bool = False
+    next: _Bytes32 | None = None
+
+
+class Remove(_Body, frozen=True, kw_only=True):
+    """End a membership; a member can also remove itself."""
+
+    member: _Bytes32
+    cut: Cut
+
+
+class Revoke(_Body, frozen=True, kw_only=True):
+    """Say that a key was stolen or lost: its author, the promised next key, stands in its place from now on.
+
+    `next` is the commitment of the key after this one.
+    """
+
+    old: _Bytes32
+    cut: Cut
+    next: _Bytes32 | None = None
+
+
+class Alias(_Body, frozen=True, kw_only=True):
+    """Treat the space `own`, whose roster this is, as one with `into`."""
+
+    own: _Bytes32
+    into: _Bytes32
+
+
+class Label(_Body, frozen=True, kw_only=True):
+    """Give the space another label."""
+
+    label: _Name
+
+
+RosterOperation = Add | Remove | Revoke | Alias | Label
+
+_ENCODER = msgspec.msgpack.Encoder()
+_GENESIS = msgspec.msgpack.Decoder(Genesis)
+_OPERATION = msgspec.msgpack.Decoder(RosterOperation)
+
+
+def encode(body: Genesis | RosterOperation) -> bytes:
+    """Write the body of an entry of kind `genesis` or `roster`."""
+    if isinstance(body, Remove | Revoke):
+        body = msgspec.structs.replace(body, cut=dict(sorted(body.cut.items())))
+    return _ENCODER.encode(body)
+
+
+def genesis_of(entry: Entry) -> Genesis:
+    """Read what a genesis says; raises `EntryRefused` for one that says nothing."""
+    try:
+        return _GENESIS.decode(entry.body or b"")
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise EntryRefused(f"the first entry of a space can't be read ({error})") from error
+
+
+def operation_of(entry: Entry) -> RosterOperation | None:
+    """Read what a roster entry says; None for what this version doesn't know, which has no effect."""
+    try:
+        operation = _OPERATION.decode(entry.body or b"")
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    named = operation.member if isinstance(operation, Add | Remove) else None
+    return operation if named is None or is_acceptable(named) else None
