@@ -13,7 +13,7 @@ from crdt.keys import fingerprint, node_id
 from mesh import identity, identity_backup, member_key
 from mesh.identity import Identity, generate, load
 from node.composition import open_local
-from node.services.space_requests import IdentityBackup, IdentityRevoke
+from node.services.space_requests import IdentityRevoke
 from tests.node.asking import asked, items, part
 from tests.node.filled import ignore, opened, settings, tree
 
@@ -226,8 +226,3 @@ def revoke_as_node(root: Path) -> None:
         revoke(local, IdentityRevoke(apply=True), ignore)
     finally:
         local.close()
-
-
-def test_a_request_with_a_passphrase_does_not_show_it() -> None:
-    request = IdentityBackup(path="/x", passphrase=PASSPHRASE)
-    assert PASSPHRASE not in f"{request} {request!r} {[request]}"
