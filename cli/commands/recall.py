@@ -20,7 +20,7 @@ class Options:
     as_json: bool
 
 
-@declare("recall", Options, examples=("atrium recall", "atrium recall --cwd ~/work/yard --limit 5"))
+@declare("recall", Options, examples=("atrium recall", "atrium recall --cwd ~/yard --limit 5"))
 @click.option("--cwd", metavar="DIR", help="Where the project is, instead of where you stand.")
 @click.option("--limit", type=int, default=12, show_default=True, metavar="N", help="The most titles.")
 @json_option

@@ -49,7 +49,8 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:  # n
     )
     older = _older(local, request.supersedes)
     place = Place(project=statements.label_of(workspace), is_private=request.private)
-    with records.changing(local) as reader:
+    # A statement is named by its words, and two at once are one record; only circles need one after another.
+    with records.changing(local) if older else local.projection() as reader:
         recorded = _keep(local, reader, place, operation, older)
         document = _document(local, reader, operation)
     return document | {"recorded": recorded, "redactions": redactions, "output": msgspec.to_builtins(said)}
