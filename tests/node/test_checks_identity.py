@@ -46,6 +46,16 @@ def test_a_missing_key_is_told_before_the_next_write_makes_another(root: Path) -
     assert judged(root) == ("identity_new", "ok")
 
 
+def test_a_backup_s_key_goes_on_where_it_was(root: Path, tmp_path: Path) -> None:
+    asked(root, "identity.backup", path=str(tmp_path / "key.backup"))
+    (root / "identity.key").unlink()
+    asked(root, "identity.restore", path=str(tmp_path / "key.backup"))
+    assert judged(root) == ("identity_ok", "ok")
+    assert asked(root, "spaces.create", label="team")["created"] is False
+    assert asked(root, "projects.create", label="tidewatch")["created"] is True
+    assert judged(root) == ("identity_ok", "ok")
+
+
 def test_a_key_that_can_not_be_used_breaks_the_node(root: Path) -> None:
     key = root / "identity.key"
     key.chmod(0o644)
