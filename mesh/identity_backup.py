@@ -87,7 +87,10 @@ def decode(data: bytes, passphrase: str | None) -> Identity:
     """Read a backup's bytes; raises as `read` does."""
     if is_sealed(data):
         if passphrase is None:
-            raise BadInput("this backup is sealed with a passphrase", hint="give it by --passphrase or --passphrase-stdin")
+            raise BadInput(
+                "this backup is sealed with a passphrase",
+                hint="give it by --passphrase or --passphrase-stdin",
+            )
         return identity.decode(_open(data, passphrase))
     if not data.startswith(_PLAIN):
         raise BadInput("this is no backup of a node's key", hint="name the file of `atrium identity backup`")
