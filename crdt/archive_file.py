@@ -77,7 +77,10 @@ def read_manifest(path: Path, form: Form = ARCHIVE) -> Manifest:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ArchiveRefused(f"line 1 of {path.name} is no manifest ({error})") from None
     if manifest.kind != form.kind:
-        raise ArchiveRefused(f"line 1 of {path.name} says kind {manifest.kind[:80]!r}, not {form.kind!r}")
+        raise ArchiveRefused(
+            f"line 1 of {path.name} says kind {manifest.kind[:80]!r}, not {form.kind!r}",
+            hint="`atrium ingest` reads archives, `atrium import` shared memory",
+        )
     if manifest.schema_version not in (1, form.schema_version):
         raise ArchiveRefused(
             f"{path.name} has schemaVersion {manifest.schema_version}, known are 1 and {form.schema_version}",

@@ -29,6 +29,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "crdt/errors.py": "the tree and its statuses; tests/test_docs.py walks it",
     "crdt/events.py": "types only; the tests of capture, segments and export encode and decode them",
     "node/services/catalog.py": "the table of use-cases; every test of a use-case goes through it",
+    "node/services/memory_requests.py": "types only; the tests of memory and decisions send them all",
     "node/services/requests.py": "types only; every test of a use-case builds them",
 }
 

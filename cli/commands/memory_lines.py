@@ -33,9 +33,11 @@ def version(document: output.Document) -> None:
 
 def conflict(document: output.Document) -> None:
     """Print the texts of an entry that nobody has decided between, the served one first."""
-    output.line(output.strong(output.text_of(document, "id")))
+    output.line(
+        output.strong(output.text_of(document, "id")) + ("  deleted" if document.get("deleted") else "")
+    )
     for number, said in enumerate(output.list_of(document, "versions")):
-        state = "served" if number == 0 else "also said"
+        state = "served" if number == 0 and not document.get("deleted") else "also said"
         output.line(output.faint(f"  {state}, by {_who(said)} {_when(said, 'at')}:"))
         _indented(output.text_of(said, "content"), "    ")
 
