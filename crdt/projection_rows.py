@@ -10,6 +10,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -79,6 +80,23 @@ class Reduced(msgspec.Struct, frozen=True, kw_only=True):
     operations: Sequence[tuple[int, bytes]] = ()
 
 
+@dataclass(slots=True)
+class _Beside:
+    """What goes into the other tables, gathered to be written at once."""
+
+    states: list[tuple[int, bytes]] = field(default_factory=list)
+    tags: list[tuple[str, int, int]] = field(default_factory=list)
+    edges: list[tuple[int, str, str, str]] = field(default_factory=list)
+    operations: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def spread(self, row: int, state: RecordState) -> None:
+        """Lay out what lists look up by a table of its own; tombstones keep their tags, edges end."""
+        self.tags += [(tag, state.updated_hlc, row) for tag in state.tags]
+        if state.type == EDGE.name and not state.deleted:
+            relation, source, target = (_text(state.fields.get(name)) for name in ("relation", "from", "to"))
+            self.edges.append((row, relation, source, target))
+
+
 class Rows:
     """The rows of records, for the one who writes them."""
 
@@ -105,15 +123,19 @@ class Rows:
     def put(self, reduced: Iterable[Reduced]) -> int:
         """Write what records have become; each that differs gets the next change_seq.  Count those."""
         first = change_seq = int(self._database.execute(_CHANGE_SEQ).fetchone()[0])
+        beside = _Beside()
         for item in reduced:
-            row, has_changed = self._put_one(item, change_seq + 1)
+            row, has_changed = self._put_one(item, change_seq + 1, beside)
             change_seq += has_changed
-            numbered = ((row, place, self._author(author)) for place, author in item.operations)
-            self._database.executemany(_ADD_OP, numbered)
+            beside.operations += [(row, place, self._author(author)) for place, author in item.operations]
+        self._database.executemany(_PUT_STATE, beside.states)
+        self._database.executemany(_ADD_TAG, beside.tags)
+        self._database.executemany(_ADD_EDGE, beside.edges)
+        self._database.executemany(_ADD_OP, beside.operations)
         self._database.execute(_SET_CHANGE_SEQ, (change_seq,))
         return change_seq - first
 
-    def _put_one(self, item: Reduced, change_seq: int) -> tuple[int, bool]:
+    def _put_one(self, item: Reduced, change_seq: int, beside: _Beside) -> tuple[int, bool]:
         if item.state is None:
             return self._put_absence(item, change_seq)
         data = encode_state(item.state)
@@ -126,8 +148,8 @@ class Rows:
         if item.found is not None:
             row = item.found.row
             self._clear(row)
-        self._database.execute(_PUT_STATE, (row, data))
-        self._spread(row, item.state)
+        beside.states.append((row, data))
+        beside.spread(row, item.state)
         return row, True
 
     def _put_absence(self, item: Reduced, change_seq: int) -> tuple[int, bool]:
@@ -142,25 +164,17 @@ class Rows:
         return row, was is not None
 
     def _columns(self, key: Key, state: RecordState) -> tuple[object, ...]:
-        field = state.fields.get
+        value = state.fields.get
         return (
-            key.space, key.id, state.type, field("kind"), field("project"), field("scope"),
-            field("workspace"), state.agent, self._author(state.creator), field("confidence"),
-            state.created_hlc, state.updated_hlc, field("expires_at"), state.version,
+            key.space, key.id, state.type, value("kind"), value("project"), value("scope"),
+            value("workspace"), state.agent, self._author(state.creator), value("confidence"),
+            state.created_hlc, state.updated_hlc, value("expires_at"), state.version,
             state.deleted, bool(state.conflicts),
         )  # fmt: skip
 
     def _clear(self, row: int) -> None:
         self._database.execute(_DROP_TAGS, (row,))
         self._database.execute(_DROP_EDGE, (row,))
-
-    def _spread(self, row: int, state: RecordState) -> None:
-        """Lay out what lists look up by a table of its own; tombstones keep their tags, edges end."""
-        if state.tags:
-            self._database.executemany(_ADD_TAG, ((tag, state.updated_hlc, row) for tag in state.tags))
-        if state.type == EDGE.name and not state.deleted:
-            ends = [_text(state.fields.get(name)) for name in ("relation", "from", "to")]
-            self._database.execute(_ADD_EDGE, (row, *ends))
 
     def _author(self, author: bytes) -> int:
         number = self._authors.get(author)

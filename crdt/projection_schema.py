@@ -49,6 +49,7 @@ _TABLES = (
     "CREATE INDEX records_by_type ON records (type, updated_hlc)",
     "CREATE INDEX records_by_project ON records (project, type, updated_hlc) WHERE project IS NOT NULL",
     "CREATE INDEX records_by_workspace ON records (workspace, type, updated_hlc) WHERE workspace IS NOT NULL",
+    "CREATE INDEX records_by_agent ON records (agent, type, updated_hlc)",
     "CREATE INDEX records_by_kind ON records (kind, updated_hlc) WHERE kind IS NOT NULL",
     "CREATE INDEX records_in_conflict ON records (updated_hlc) WHERE conflicted = 1",
     "CREATE TABLE states (row INTEGER PRIMARY KEY, state BLOB NOT NULL) STRICT",

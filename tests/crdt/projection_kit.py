@@ -16,7 +16,7 @@ from crdt.projection_reader import ProjectionReader, open_reader_of_projection
 from crdt.records import RecordState, state_sha256
 from crdt.reducer import reduce
 from crdt.roster import SpaceKind
-from tests.crdt.signers import Feed, SeedSigner, genesis
+from tests.crdt.signers import START_MS, Feed, SeedSigner, genesis
 
 States = dict[tuple[bytes, str], str]
 """The hash of a record's state, by space and id."""
@@ -41,9 +41,15 @@ class Said:
 class Author:
     """Somebody with a key: the founder of a space, or a writer in another's."""
 
-    def __init__(self, name: str, space: bytes | None = None, *, kind: SpaceKind = "home") -> None:
+    def __init__(
+        self, name: str, space: bytes | None = None, *, kind: SpaceKind = "home", later_ms: int = 0
+    ) -> None:
         self.signer = SeedSigner(name)
-        self.feed = genesis(self.signer, name, kind=kind) if space is None else Feed(self.signer, space)
+        start_ms = START_MS + later_ms
+        if space is None:
+            self.feed = genesis(self.signer, name, kind=kind, start_ms=start_ms)
+        else:
+            self.feed = Feed(self.signer, space, start_ms=start_ms)
         self.space = self.feed.space
 
     @property

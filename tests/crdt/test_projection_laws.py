@@ -57,7 +57,7 @@ def folder() -> Iterator[Path]:
 
 
 @given(seeds, seeds, st.integers(1, 60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_order_in_any_parts_comes_to_what_the_operations_amount_to(
     seed: int, order: int, batch: int
 ) -> None:
