@@ -44,6 +44,7 @@ class AddOptions:
     private: bool
     space: str | None
     tags: tuple[str, ...]
+    collaborative: bool
     project: str | None
     confidence: float | None
     expires: str | None
@@ -67,6 +68,7 @@ class AddOptions:
 @click.option("--private", is_flag=True, help="Keep it on this node, never to be replicated.")
 @click.option("--space", metavar="LABEL", help="The space that shares it; home where not given.")
 @click.option("--tag", "tags", multiple=True, metavar="T", help="A tag; any number of them.")
+@click.option("--collaborative", is_flag=True, help="Of a doc: several people may edit it at once.")
 @_fields
 @json_option
 def add(options: AddOptions) -> int:
@@ -85,6 +87,7 @@ def add(options: AddOptions) -> int:
             "expires_at": None if options.expires == NEVER else options.expires,
             "parents": options.parents,
             "headline": options.headline,
+            "collaborative": options.collaborative,
             "agent": options.agent,
         },
     )

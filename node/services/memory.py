@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 EDITABLE = frozenset({"type", "project", "confidence", "expires_at", "parents", "headline"})
 """Fields that an edit may set; scope and space say where a record lives, and it stays there."""
 PRIVATE_SCOPE = "agent"
+DOCUMENT = "doc"
 
 
 def add(local: Local, request: Request, progress: Progress) -> Document:  # noqa: ARG001 - the common shape
@@ -53,9 +54,10 @@ def add(local: Local, request: Request, progress: Progress) -> Document:  # noqa
             "expires_at": request.expires_at,
             "parents": list(request.parents) or None,
             "headline": request.headline,
+            "scope": _chosen("scope", request.scope, SCOPES),
+            "collaborative": request.collaborative or None,
         },
     )
-    scope = _chosen("scope", request.scope, SCOPES)
     operation = record_changes.created(
         local.feeds.author(),
         Operation(
@@ -64,15 +66,20 @@ def add(local: Local, request: Request, progress: Progress) -> Document:  # noqa
             agent=checked_agent(request.agent),
             text=checked_text(request.text),
             tag=checked_tags(request.tags),
-            set={name: value for name, value in fields.items() if value is not None} | {"scope": scope},
+            set={name: value for name, value in fields.items() if value is not None},
         ),
     )
     place = Place(
         space=request.space,
         project=request.project,
-        is_private=request.private or scope == PRIVATE_SCOPE,
+        is_private=request.private or request.scope == PRIVATE_SCOPE,
     )
-    return _entry(local, None, records.create(local, records.space_of(local, place), operation))
+    space = records.space_of(local, place)
+    if request.collaborative:
+        if request.type != DOCUMENT:
+            raise BadInput("only a doc is edited by several people at once", hint="give it the type doc")
+        operation = records.collaborative(local, space, operation)
+    return _entry(local, None, records.create(local, space, operation))
 
 
 def edit(local: Local, request: Request, progress: Progress) -> Document:  # noqa: ARG001 - the common shape

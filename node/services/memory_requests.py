@@ -14,7 +14,10 @@ LIMIT = 50
 
 
 class MemoryAdd(Request, frozen=True, kw_only=True):
-    """`text` is the content; `space` is a label, and `private` keeps the entry on this node."""
+    """`text` is the content; `space` is a label, and `private` keeps the entry on this node.
+
+    A `collaborative` doc is edited letter by letter by several people at once, without conflicts.
+    """
 
     text: str
     type: str = "memory"
@@ -27,6 +30,7 @@ class MemoryAdd(Request, frozen=True, kw_only=True):
     expires_at: str | None = None
     parents: tuple[str, ...] = ()
     headline: str | None = None
+    collaborative: bool = False
     agent: str = "local"
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from crdt import ids, operations, records
+from crdt.causal_order import CausalOrder
 from crdt.clock import pack, wall_ms
 from crdt.entries import Draft, EntryKind
 from crdt.errors import AtriumError, BadInput, Changed, IndexUnavailable, NotAllowed, NotFound, Unavailable
@@ -31,7 +32,9 @@ from retrieval.memory_rows import EVENT, FILINGS
 
 if TYPE_CHECKING:
     from archivist.redact import Redactor
+    from crdt.operations import Stamped
     from crdt.projection_reader import ProjectionReader, RecordView
+    from crdt.roster import Roster
     from crdt.store import Committed
     from node.composition import Local
 
@@ -107,13 +110,30 @@ def change(
     if operation is None:
         return view
     refuse_foreign(local, view)
-    (committed,) = commit(local, [Write(space=view.space, operation=operation)])
     roster = local.feeds.roster(view.space)
+    if view.state.collaborative:
+        operation = _as_edit(local, operation, reader.operations(view), roster)
+    (committed,) = commit(local, [Write(space=view.space, operation=operation)])
     (stamped,) = valid([committed.entry], roster)
     state = extend(view.state, stamped, roster)
     if state is None:
         state = reduce([*reader.operations(view), stamped], roster)
     return msgspec.structs.replace(view, state=state or view.state)
+
+
+def collaborative(local: Local, space: bytes, creation: Operation) -> Operation:
+    """Make the creation of a document that several people edit at once of that of an ordinary one."""
+    return _as_edit(local, creation, [], local.feeds.roster(space))
+
+
+def _as_edit(local: Local, operation: Operation, said: Sequence[Stamped], roster: Roster) -> Operation:
+    """Turn a new text into an edit of what it was made from; its secrets have to go before."""
+    from crdt.collaboration import as_edit
+
+    causal = CausalOrder(said)
+    seen = {sha256 for head in operation.base for sha256 in causal.ancestors(head)}
+    before = [one for one in causal.order if one.hash in seen]
+    return as_edit(redacted(local.redactor, operation), before, roster, local.feeds.author())
 
 
 def body_of(redactor: Redactor, operation: Operation, *, is_new: bool) -> bytes:

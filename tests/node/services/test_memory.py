@@ -239,3 +239,25 @@ def test_an_entry_is_found_by_a_search_at_once(kept: Kept) -> None:
     assert kept.items_of_search("lighthouse") == []
     kept.call("memory.delete", ids=[identity])
     assert kept.items_of_search("harbour") == []
+
+
+def test_a_document_that_several_edit_at_once_has_no_conflicts(kept: Kept) -> None:
+    identity = kept.add("one line", type="doc", collaborative=True)
+    kept.edit_at_once(identity, "one long line", "one line more")
+    found = kept.get(identity)
+    assert (found["content"], found["conflicts"], found["version"]) == ("one long line more", [], 3)
+    assert kept.call("memory.edit", id=identity, text="short")["content"] == "short"
+    assert kept.call("memory.revert", id=identity, version=1)["content"] == "one line"
+    kept.call("memory.delete", ids=[identity])
+    assert kept.call("memory.restore", id=identity)["content"] == "one line"
+    with pytest.raises(BadInput, match="only a doc"):
+        kept.add("x", collaborative=True)
+
+
+def test_an_edit_of_a_document_carries_no_secret(kept: Kept) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    identity = kept.add(f"the token {secret}", type="doc", collaborative=True)
+    kept.call("memory.edit", id=identity, text=f"again {secret}")
+    assert secret not in str(kept.items("memory.history", id=identity))
+    bodies = [entry.entry.body or b"" for entry in kept.local.feeds.entries()]
+    assert not any(secret.encode() in body for body in bodies)

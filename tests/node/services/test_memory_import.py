@@ -89,6 +89,8 @@ def test_a_round_trip_loses_nothing(
     monkeypatch.setattr(memory_import, "BATCH_LINES", batch)
     old = kept.call("decision.add", decision="old")
     kept.call("decision.add", decision="new", supersedes=[old["id"]])
+    shared = kept.add("one line", type="doc", collaborative=True)
+    kept.edit_at_once(shared, "one long line", "one line more")
     fill(kept, seed=batch)
     report = carry(kept, other, tmp_path / "a.jsonl")
     assert (report["added"], report["unchanged"]) == (report["operations"], 0)
