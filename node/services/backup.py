@@ -116,23 +116,30 @@ def _databases_and_segments(local: Local, target: Path, progress: Progress) -> _
 
 def _copy_segments(local: Local, target: Path, copied: _Copied, progress: Progress) -> bool:
     """Copy the segments that the copied feeds name; False where one was replaced meanwhile."""
-    ours = local.archive.segments
     backup = local.archive_in(target)
     with closing(backup.log):
         named = sorted(backup.current())
         for done, sha256 in enumerate(named):
             progress({"phase": "backup", "done": done, "total": len(named), "unit": "segments"})
-            copy = backup.segments.path(sha256)
-            try:
-                if not copy.exists() or copy.stat().st_size != ours.stored_bytes(sha256):
-                    copy_file(ours.path(sha256), copy)
-            except FileNotFoundError:
-                if sha256 not in local.archive.current():
-                    return False
+            if _copy_segment(local.archive.segments, backup.segments, sha256, copied):
+                name = backup.segments.path(sha256).relative_to(target).as_posix()
+                copied.files[name] = hash_file(target / name)
+            elif sha256 in local.archive.current():
                 copied.absent += 1
-                continue
-            copied.files[copy.relative_to(target).as_posix()] = hash_file(copy)
-            copied.damaged += not _is_whole(backup.segments, sha256)
+            else:
+                return False
+    return True
+
+
+def _copy_segment(ours: SegmentDirectory, theirs: SegmentDirectory, sha256: str, copied: _Copied) -> bool:
+    """Copy a segment unless a whole copy is there; False where it is not here."""
+    if _is_whole(theirs, sha256):
+        return True
+    try:
+        copy_file(ours.path(sha256), theirs.path(sha256))
+    except FileNotFoundError:
+        return False
+    copied.damaged += not _is_whole(theirs, sha256)
     return True
 
 

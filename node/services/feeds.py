@@ -196,19 +196,23 @@ def import_(local: Local, request: Request, progress: Progress) -> Document:
 def _rosters(local: Local, path: Path) -> dict[bytes, Roster]:
     """Fold the roster of each space of a file, with what this node knows of it already."""
     found: dict[bytes, list[Entry]] = {}
-    for part in feed_file.read(path):
-        if isinstance(part, PageUpdate | Loose):
-            for entry in _parsed(part):
-                if entry.kind in (EntryKind.GENESIS, EntryKind.ROSTER):
-                    found.setdefault(entry.home, []).append(entry)
-    known = local.feeds.spaces()
-    rosters = {space: known[space] for space in found if space in known}
-    for space in found.keys() - known.keys():
+    for entry in _roster_entries(path):
+        found.setdefault(entry.home, []).append(entry)
+    rosters = {}
+    for space, entries in found.items():
+        known = local.feeds.spaces().get(space)
         try:
-            rosters[space] = Roster.of(space, found[space])
+            rosters[space] = Roster.of(space, entries) if known is None else known.extended(entries)
         except (NotFound, EntryRefused):
             continue
     return rosters
+
+
+def _roster_entries(path: Path) -> Iterator[Entry]:
+    kinds = (EntryKind.GENESIS, EntryKind.ROSTER)
+    for part in feed_file.read(path):
+        if isinstance(part, PageUpdate | Loose):
+            yield from (entry for entry in _parsed(part) if entry.kind in kinds)
 
 
 def _is_member(roster: Roster, own: bytes) -> bool:

@@ -1,0 +1,164 @@
+"""A backup is whole, checked and without the key; restored, it is the same archive and a new incarnation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from crdt.errors import BadInput, Unavailable
+from node import backup_files
+from node.services.restore import restore
+from tests.node.asking import asked, items
+from tests.node.filled import archive, fragment_of, ignore, opened, settings
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "state"
+    archive(root, fragment_of("sealed", ["the sluice opens at dawn"]))
+    archive(root, fragment_of("waiting", ["the weir is cleaned on friday"]), seal=False)
+    asked(root, "memory.add", text="the pump is primed from the north")
+    (root / "config.toml").write_text("[log]\nlevel = 'debug'\n")
+    return root
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "backup"
+
+
+def backed_up(root: Path, target: Path, **options: object) -> dict[str, object]:
+    return dict(asked(root, "backup", path=str(target), **options))
+
+
+def digests(root: Path) -> tuple[object, object]:
+    asked(root, "prepare-context")
+    status = asked(root, "status")
+    return status["digest"], status["projection_digest"]
+
+
+def test_a_restored_backup_is_the_same(root: Path, target: Path, tmp_path: Path) -> None:
+    before = digests(root)
+    done = backed_up(root, target)
+    assert (done["segments"], done["damaged"], done["absent"], done["identity"]) == (1, 0, 0, False)
+    fresh = tmp_path / "fresh" / "state"
+    paths = settings(fresh).paths
+    paths.create()
+    result = restore(target, paths, ignore, replace=False)
+    assert (result["identity"], result["setAside"]) == ("none", None)
+    assert digests(fresh) == before
+    assert (fresh / "config.toml").read_text() == (root / "config.toml").read_text()
+    assert asked(fresh, "verify")["ok"] is True
+
+
+def test_neither_key_nor_marker_nor_anything_derived_is_in_it(root: Path, target: Path) -> None:
+    assert (root / "identity.key").exists()
+    assert (root / "incarnation").exists()
+    backed_up(root, target)
+    names = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
+    assert {name for name in names if not name.startswith("canonical/segments/")} == {
+        "backup.json", "canonical/feeds.db", "local/local.db", "config.toml",
+    }  # fmt: skip
+    secret = (root / "identity.key").read_bytes().split(b"\n")[1]
+    assert not any(secret in path.read_bytes() for path in target.rglob("*") if path.is_file())
+
+
+def test_the_key_is_in_it_where_it_is_asked_for(root: Path, target: Path) -> None:
+    assert backed_up(root, target, with_identity=True)["identity"] is True
+    assert (target / "identity.key").read_bytes() == (root / "identity.key").read_bytes()
+    assert (target / "identity.key").stat().st_mode & 0o077 == 0
+
+
+def test_what_is_written_after_a_restore_is_a_new_incarnation(root: Path, target: Path) -> None:
+    backed_up(root, target)
+    asked(root, "memory.add", text="after the backup")
+    restore(target, settings(root).paths, ignore, replace=True)
+    asked(root, "memory.add", text="after the restore")
+    with opened(root) as local:
+        home = local.feeds.heads(local.feeds.home())
+        assert len({head.feed.inc for head in home}) == 2
+        assert local.feeds.forks() == []
+
+
+def test_what_was_there_is_set_aside_and_not_without_being_asked(root: Path, target: Path) -> None:
+    backed_up(root, target)
+    asked(root, "memory.add", text="after the backup")
+    paths = settings(root).paths
+    with pytest.raises(BadInput, match="of its own") as refusal:
+        restore(target, paths, ignore, replace=False)
+    assert "--replace" in refusal.value.hint
+    done = restore(target, paths, ignore, replace=True)
+    aside = root / str(done["setAside"])
+    assert (aside / "canonical" / "feeds.db").exists()
+    asked(root, "prepare-context")
+    texts = [entry["content"] for entry in items(asked(root, "memory.list"), "items")]
+    assert texts == ["the pump is primed from the north"]
+
+
+def test_a_second_backup_copies_what_is_new_and_drops_what_is_gone(root: Path, target: Path) -> None:
+    backed_up(root, target)
+    (first,) = list((target / "canonical" / "segments").rglob("*.zst"))
+    inode = first.stat().st_ino
+    archive(root, fragment_of("second", ["the lock keeper leaves at six"]))
+    assert backed_up(root, target)["segments"] == 2
+    assert first.stat().st_ino == inode, "what was there is not copied again"
+
+
+def test_a_damaged_copy_is_copied_again(root: Path, target: Path) -> None:
+    backed_up(root, target)
+    (copy,) = list((target / "canonical" / "segments").rglob("*.zst"))
+    data = copy.read_bytes()
+    copy.write_bytes(bytes([data[0] ^ 1]) + data[1:])
+    assert backed_up(root, target)["damaged"] == 0
+    assert copy.read_bytes() == data
+
+
+def test_damage_is_told_and_keeps_nothing_from_being_backed_up(root: Path, target: Path) -> None:
+    (segment,) = list((root / "canonical" / "segments").rglob("*.zst"))
+    segment.write_bytes(segment.read_bytes()[:-4])
+    done = backed_up(root, target)
+    assert (done["segments"], done["damaged"]) == (1, 1)
+
+
+def test_a_backup_that_was_interrupted_is_finished_by_the_next(
+    root: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(_folder: Path, _manifest: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("node.services.backup.write_manifest", killed)
+        with pytest.raises(KeyboardInterrupt):
+            backed_up(root, target)
+    with pytest.raises(BadInput, match="did not end"):
+        backup_files.read_manifest(target)
+    backed_up(root, target)
+    assert backup_files.read_manifest(target).files
+
+
+def test_a_directory_with_something_else_is_refused(root: Path, target: Path) -> None:
+    target.mkdir()
+    (target / "thesis.txt").write_text("mine")
+    with pytest.raises(BadInput, match="no backup"):
+        backed_up(root, target)
+    assert [path.name for path in target.iterdir()] == ["thesis.txt"]
+    with pytest.raises(BadInput, match="no directory"):
+        backed_up(root, target / "thesis.txt")
+    with pytest.raises(BadInput, match="inside the state directory"):
+        backed_up(root, root / "backup")
+
+
+def test_without_an_archive_there_is_nothing_to_back_up(tmp_path: Path, target: Path) -> None:
+    with pytest.raises(Unavailable, match="nothing to back up"):
+        backed_up(tmp_path / "empty", target)
+    assert not (target / backup_files.MANIFEST).exists()
+
+
+def test_the_manifest_names_every_file_by_its_hash(root: Path, target: Path) -> None:
+    backed_up(root, target)
+    document = json.loads((target / "backup.json").read_text())
+    assert document["kind"] == "atrium-backup"
+    for name, sha256 in document["files"].items():
+        assert backup_files.hash_file(target / name) == sha256
