@@ -72,7 +72,7 @@ def _memory(options: Options) -> int:
         raise BadInput("--all and --partial are about the archive", hint="leave them out with --memory")
     request = {"path": arguments.absolute(options.file), "private": options.private}
     with progress.shown() as report:
-        document = call("memory-export", request, report)
+        document = call("memory.export", request, report)
     if options.as_json:
         output.print_json(document)
         return exits.DONE

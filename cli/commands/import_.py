@@ -25,7 +25,7 @@ class Options:
 def command(options: Options) -> int:
     """Take in what `atrium export --memory` wrote, with its history; what is here already stays as it is."""
     with progress.shown() as report:
-        document = call("memory-import", {"path": arguments.absolute(options.file)}, report)
+        document = call("memory.import", {"path": arguments.absolute(options.file)}, report)
     if options.as_json:
         output.print_json(document)
         return exits.DONE

@@ -81,7 +81,7 @@ class Entries:
             return []
         signed = self._signed(view)
         said_by = {one.hash: one.operation.by for one in signed}
-        documents = []
+        documents: list[Document] = []
         for conflict in view.state.conflicts:
             speaker = (conflict.author, conflict.agent, said_by.get(conflict.hash))
             agent, node = speaker_of(self._local, view.space, speaker)

@@ -101,15 +101,15 @@ def test_a_directive_that_somebody_else_wrote_stands_only_with_its_accepted_text
 ) -> None:
     identity = kept.add("always test", type="directive")
     path = str(tmp_path / "memory.jsonl")
-    kept.call("memory-export", path=path)
+    kept.call("memory.export", path=path)
     with keeping(tmp_path / "other") as other:
-        other.call("memory-import", path=path)
+        other.call("memory.import", path=path)
         assert other.get(identity)["trust"] == "unaccepted"
         assert other.call("memory.accept", id=identity)["trust"] == "accepted"
         assert other.items("memory.list")[0]["trust"] == "accepted"
         kept.call("memory.edit", id=identity, text="never test")
-        kept.call("memory-export", path=path)
-        other.call("memory-import", path=path)
+        kept.call("memory.export", path=path)
+        other.call("memory.import", path=path)
         changed = other.get(identity)
         assert (changed["content"], changed["trust"]) == ("never test", "unaccepted")
         own = other.call("memory.edit", id=identity, text="test sometimes")
@@ -122,13 +122,13 @@ def test_a_merge_of_an_own_directive_with_another_s_text_has_to_be_accepted(
     lines = ["one", "two", "three", "four", "five"]
     identity = kept.add("\n".join(lines), type="directive")
     path = str(tmp_path / "memory.jsonl")
-    kept.call("memory-export", path=path)
+    kept.call("memory.export", path=path)
     with keeping(tmp_path / "other") as other:
-        other.call("memory-import", path=path)
+        other.call("memory.import", path=path)
         kept.call("memory.edit", id=identity, text="\n".join([*lines[:4], "FIVE"]))
-        kept.call("memory-export", path=path)
+        kept.call("memory.export", path=path)
         other.call("memory.edit", id=identity, text="\n".join(["ONE", *lines[1:]]))
-        other.call("memory-import", path=path)
+        other.call("memory.import", path=path)
         merged = other.get(identity)
         assert merged["content"] == "ONE\ntwo\nthree\nfour\nFIVE"
         assert merged["trust"] == "unaccepted"

@@ -24,7 +24,7 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
 
 def export(kept: Kept, path: Path, **fields: object) -> Lines:
     """Export; the lines of the file, which is checked whole."""
-    document = kept.call("memory-export", path=str(path), **fields)
+    document = kept.call("memory.export", path=str(path), **fields)
     manifest = archive_file.read_manifest(path, FORM)
     archive_file.check(path, manifest)
     assert document["contentSha256"] == manifest.content_sha256
@@ -76,12 +76,12 @@ def test_a_file_that_is_there_is_replaced_whole_or_not_at_all(
     with monkeypatch.context() as patch:
         patch.setattr("node.services.memory_export.line_of", fail)
         with pytest.raises(BadInput, match="no more"):
-            kept.call("memory-export", path=str(path))
+            kept.call("memory.export", path=str(path))
     assert path.read_text() == "older"
     assert [other.name for other in tmp_path.glob("*memory*")] == ["memory.jsonl"]
     assert len(export(kept, path)) == 3
     with pytest.raises(NotFound):
-        kept.call("memory-export", path=str(tmp_path / "absent" / "memory.jsonl"))
+        kept.call("memory.export", path=str(tmp_path / "absent" / "memory.jsonl"))
 
 
 def test_more_records_than_a_page_has_are_all_written(

@@ -34,13 +34,13 @@ def other(tmp_path: Path) -> Iterator[Kept]:
 
 def carry(source: Kept, target: Kept, path: Path) -> Document:
     """Export from one and import into another."""
-    source.call("memory-export", path=str(path), private=True)
-    return target.call("memory-import", path=str(path))
+    source.call("memory.export", path=str(path), private=True)
+    return target.call("memory.import", path=str(path))
 
 
 def said(kept: Kept, path: Path) -> list[str]:
     """Give what an export says, without the ids of spaces, which belong to their state directory."""
-    kept.call("memory-export", path=str(path), private=True)
+    kept.call("memory.export", path=str(path), private=True)
     lines = [line.data for line in archive_file.lines(path)]
     return sorted(line.decode() for line in lines if b'"line":"space"' not in line)
 
@@ -106,7 +106,7 @@ def test_twice_changes_nothing_and_neither_does_the_file_of_this_very_state(
     carry(kept, other, tmp_path / "a.jsonl")
     heads = kept.local.feeds.head(), other.local.feeds.head()
     for target in (kept, other):
-        report = target.call("memory-import", path=str(tmp_path / "a.jsonl"))
+        report = target.call("memory.import", path=str(tmp_path / "a.jsonl"))
         assert (report["added"], report["unchanged"]) == (0, report["operations"])
     assert carry(other, kept, tmp_path / "b.jsonl")["added"] == 0, "what went out comes home"
     assert (kept.local.feeds.head(), other.local.feeds.head()) == heads
@@ -156,7 +156,7 @@ def test_an_import_that_was_cut_off_is_finished_by_the_next(
         with pytest.raises(Unavailable):
             carry(kept, other, tmp_path / "a.jsonl")
     assert 0 < len(said(other, tmp_path / "b.jsonl")) < len(said(kept, tmp_path / "a.jsonl"))
-    assert other.call("memory-import", path=str(tmp_path / "a.jsonl"))["unchanged"]
+    assert other.call("memory.import", path=str(tmp_path / "a.jsonl"))["unchanged"]
     assert said(other, tmp_path / "b.jsonl") == said(kept, tmp_path / "a.jsonl")
     assert shown(other) == shown(kept)
 
@@ -181,7 +181,7 @@ def test_what_was_private_stays_private(kept: Kept, other: Kept, tmp_path: Path)
 
 def test_secrets_are_redacted_on_the_way_in(kept: Kept, tmp_path: Path) -> None:
     line = _operation(text=f"the token is {SECRET}", set={"kind": "memory", "headline": SECRET})
-    kept.call("memory-import", path=str(_file(tmp_path, line)))
+    kept.call("memory.import", path=str(_file(tmp_path, line)))
     (found,) = kept.items("memory.list")
     assert str(found["content"]).startswith("the token is ")
     assert SECRET not in str(found)
@@ -230,25 +230,25 @@ def test_a_bad_line_refuses_the_whole_file_by_its_number(
     kept.local.feeds.home()
     head = kept.local.feeds.head()
     with pytest.raises(ArchiveRefused, match=r"line 4 of given\.jsonl"):
-        kept.call("memory-import", path=str(_file(tmp_path, _operation(), bad)))
+        kept.call("memory.import", path=str(_file(tmp_path, _operation(), bad)))
     assert kept.local.feeds.head() == head
 
 
 def test_a_file_that_is_no_such_file_is_refused(kept: Kept, tmp_path: Path) -> None:
     path = _file(tmp_path, _operation(), space=False)
     with pytest.raises(ArchiveRefused, match=r"line 2 .*which space"):
-        kept.call("memory-import", path=str(path))
+        kept.call("memory.import", path=str(path))
     path = _file(tmp_path, _operation(), _operation(source="22" * 32, base=[HASH]))
     whole = path.read_bytes()
     path.write_bytes(whole[:-20])
     with pytest.raises(ArchiveRefused, match="line 4"):
-        kept.call("memory-import", path=str(path))
+        kept.call("memory.import", path=str(path))
     path.write_bytes(whole[: whole.rstrip().rfind(b"\n") + 1])
     with pytest.raises(ArchiveRefused, match="hash"):
-        kept.call("memory-import", path=str(path))
+        kept.call("memory.import", path=str(path))
     archive_file.write(path, [])
     with pytest.raises(ArchiveRefused, match="kind"):
-        kept.call("memory-import", path=str(path))
+        kept.call("memory.import", path=str(path))
     assert kept.ids() == []
 
 
@@ -257,7 +257,7 @@ def test_a_line_beyond_the_limit_is_refused_before_it_is_read_whole(
 ) -> None:
     monkeypatch.setattr(memory_import, "LINE_BYTES_MAX", 300)
     with pytest.raises(ArchiveRefused, match="line 3"):
-        kept.call("memory-import", path=str(_file(tmp_path, _operation(text="x" * 400))))
+        kept.call("memory.import", path=str(_file(tmp_path, _operation(text="x" * 400))))
 
 
 def test_a_long_history_of_one_record_comes_in_as_it_was(kept: Kept, other: Kept, tmp_path: Path) -> None:
