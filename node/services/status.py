@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from crdt.clock import milliseconds_of
-from crdt.errors import Damaged, IndexUnavailable
+from crdt.errors import Damaged, IndexUnavailable, Unavailable
 from crdt.sqlite import faults
 from node.instants import StampInvalid, at_and_age, iso, read_stamp, seconds_of
 from node.paths import FILE_MODE, StatePaths
@@ -137,7 +137,7 @@ def _projection_digest(view: Local) -> str | None:
     try:
         with view.projection() as reader:
             return reader.digest().digest if reader.watermark() >= head else None
-    except (IndexUnavailable, Damaged):
+    except (Unavailable, Damaged):
         return None
 
 
