@@ -45,11 +45,12 @@ AND (?4 = '[]' OR r.type IN (SELECT value FROM json_each(?4))) ORDER BY r.id, s.
 """
 _EXACT = _WITH_ID.format(range="= ?1 AND ?2 IS NOT NULL")
 _PREFIXED = _WITH_ID.format(range=">= ?1 AND r.id < ?2")
-# That places are above 0 is said again, since SQLite uses a partial index only where it can see that it may.
+# That places are above 0 is said again, since SQLite uses a partial index only where it can see that it may;
+# behind the place, since of two lower bounds it walks from the first.
 _CHANGES = """
 SELECT r.change_seq, s.space, r.type, r.id, r.version = 0, r.row
 FROM records r JOIN spaces s ON s.id = r.space
-WHERE r.change_seq > 0 AND r.change_seq > ? ORDER BY r.change_seq LIMIT ?
+WHERE r.change_seq > ? AND r.change_seq > 0 ORDER BY r.change_seq LIMIT ?
 """
 _EDGES = """
 SELECT s.space, r.id, e.source, e.relation, e.target, r.created_hlc
