@@ -11,10 +11,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
-from crdt.errors import Damaged
+from crdt.errors import BlobAbsent, Damaged
 from crdt.events import Fragment
 from crdt.manifests import Logged, Manifest, ManifestLog, Segment, Supersede, Tail, Tombstone
 from crdt.segments import (
@@ -29,6 +30,8 @@ from crdt.segments import (
 from crdt.sqlite import faults
 
 _DECODER = msgspec.json.Decoder(Fragment)
+
+WantedKind = Literal["segment", "fragment"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +134,7 @@ class Archive:
     def seal(self) -> int:
         """Seal all waiting fragments into segments and return how many there were; each keeps its clock."""
         sealed = 0
-        while waiting := self.log.tails():
+        while waiting := self.log.own_tails():
             hlcs: dict[str, int] = {}
             bodies: list[Body] = []
             size = 0
@@ -176,7 +179,8 @@ class Archive:
     def load(self, logged: Logged) -> Iterator[tuple[Stored, bytes]]:
         """Give the fragments that a Segment or a Tail brought, with their bytes.
 
-        Waiting fragments that were sealed since are left to their segment's manifest.
+        Waiting fragments that were sealed since are left to their segment's manifest, and those of another
+        node that have not come are left out.  Raises `BlobAbsent` for a segment that has not come.
         """
         manifest = logged.manifest
         if isinstance(manifest, Tail):
@@ -184,7 +188,9 @@ class Archive:
                 if (data := self.log.tail_body(sha256)) is not None:
                     yield Stored(sha256=sha256.hex(), hlc=logged.hlc, place=None), data
         elif isinstance(manifest, Segment):
-            hlcs = {sha256.hex(): hlc or logged.hlc for sha256, hlc in manifest.fragments}
+            if not self.segments.has(manifest.sha256) and logged.seq in self.log.lacking():
+                raise BlobAbsent(f"segment {manifest.sha256} has not come yet")
+            hlcs = {sha256.hex(): hlc for sha256, hlc in clocks_of(logged).items()}
             loaded = self.segments.load(manifest.sha256)
             if hlcs.keys() != {body.sha256 for body, _ in loaded}:
                 raise Damaged(f"segment {manifest.sha256} has other fragments than its manifest says")
@@ -201,28 +207,75 @@ class Archive:
         return data
 
     def current(self) -> dict[str, Segment]:
-        """Tell which segments the log names and no later manifest replaced."""
-        named: dict[str, Segment] = {}
+        """Tell which segments the log names and no later manifest replaced, later by its clock.
+
+        Manifests of several nodes come in any order.
+        """
+        named: dict[str, tuple[int, Segment]] = {}
+        replaced: dict[str, int] = {}
         for logged in self.log.since(0):
-            if isinstance(logged.manifest, Segment):
-                named[logged.manifest.sha256] = logged.manifest
-            elif isinstance(logged.manifest, Supersede):
-                for sha256 in set(logged.manifest.replaced) - set(logged.manifest.by):
-                    named.pop(sha256, None)
-        return named
+            manifest = logged.manifest
+            if isinstance(manifest, Segment):
+                latest = max(named.get(manifest.sha256, (0, manifest)), (logged.hlc, manifest), key=_clock)
+                named[manifest.sha256] = latest
+            elif isinstance(manifest, Supersede):
+                for sha256 in set(manifest.replaced) - set(manifest.by):
+                    replaced[sha256] = max(replaced.get(sha256, 0), logged.hlc)
+        return {name: segment for name, (hlc, segment) in named.items() if hlc > replaced.get(name, 0)}
+
+    def wanted(self) -> dict[str, WantedKind]:
+        """Name the blobs of other nodes that have not come, in hex, and tell what each is."""
+        wanted = self.log.wanted()
+        if not wanted.segments and not wanted.fragments:
+            return {}
+        segments = {name for name in wanted.segments & self.current().keys() if not self.segments.has(name)}
+        fragments = wanted.fragments - self._sealed_among(wanted.fragments)
+        return {
+            **dict.fromkeys(sorted(segments), "segment"),
+            **dict.fromkeys(sorted(sha256.hex() for sha256 in fragments), "fragment"),
+        }
+
+    def take_segment(self, sha256: str, data: bytes) -> bool:
+        """Take in a wanted segment in its stored form; False where it is not wanted.
+
+        Raises `Damaged` for bytes that are not the segment which its manifest describes.
+        """
+        manifest = self.current().get(sha256) if sha256 in self.log.wanted().segments else None
+        if manifest is None:
+            return False
+        fragments = [fragment for fragment, _ in manifest.fragments]
+        with faults("canonical/segments"):
+            built = self.segments.take(sha256, data, manifest.size_bytes)
+        if {bytes.fromhex(name) for name in built.fragment_sha256s} != set(fragments):
+            raise Damaged(f"segment {sha256} has other fragments than its manifest says")
+        self.log.take_segment(sha256, fragments)
+        return True
+
+    def take_tail(self, sha256: bytes, data: bytes) -> bool:
+        """Take in the bytes of a wanted fragment; False where it is not wanted.
+
+        Raises `Damaged` for bytes that are not the fragment.
+        """
+        if hashlib.sha256(data).digest() != sha256:
+            raise Damaged(f"fragment {sha256.hex()} has other bytes than its name says")
+        return self.log.take_fragment(Body(sha256=sha256.hex(), data=data))
 
     def sweep(self) -> int:
         """Remove stray temporary files, replaced segments, and old ones that nothing names; count them.
 
-        A replaced segment may hold what had to go: it is not kept for a day, as others are.
+        A replaced segment may hold what had to go: it is not kept for a day, as others are.  One whose
+        replacement has not come from another node yet stays.
         """
         current = self.current()
-        replaced = self._replaced() - current.keys()
+        replaced, kept = self._replaced()
+        replaced -= current.keys() | kept
+        if sealed := self._sealed_among(self.log.wanted().fragments):
+            self.log.forget_wanted(sorted(sealed))
         with faults("canonical/segments"):
             left = [name for name in self.segments.names() if name in replaced]
             for name in left:
                 self.segments.remove(name)
-            return len(left) + self.segments.sweep(set(current))
+            return len(left) + self.segments.sweep(set(current) | kept)
 
     def newest_generation(self, reason: str) -> int:
         """Tell the place of the newest manifest that replaced segments for such a reason, 0 for none."""
@@ -232,13 +285,37 @@ class Archive:
                 newest = logged.seq
         return newest
 
-    def _replaced(self) -> set[str]:
-        return {
-            sha256
-            for logged in self.log.since(0)
-            if isinstance(logged.manifest, Supersede)
-            for sha256 in logged.manifest.replaced
-        }
+    def _replaced(self) -> tuple[set[str], set[str]]:
+        """Name the segments that were replaced, and those of them whose replacement has not come."""
+        replaced: set[str] = set()
+        kept: set[str] = set()
+        wanted = self.log.wanted().segments
+        for logged in self.log.since(0):
+            if isinstance(logged.manifest, Supersede):
+                replaced.update(logged.manifest.replaced)
+                if not wanted.isdisjoint(logged.manifest.by):
+                    kept.update(logged.manifest.replaced)
+        return replaced, kept
+
+    def _sealed_among(self, fragments: frozenset[bytes]) -> set[bytes]:
+        """Tell which of some fragments any segment has, be it here or not."""
+        sealed: set[bytes] = set()
+        for logged in self.log.since(0) if fragments else ():
+            if isinstance(logged.manifest, Segment):
+                sealed.update(fragments.intersection(sha256 for sha256, _ in logged.manifest.fragments))
+        return sealed
+
+
+def clocks_of(logged: Logged) -> dict[bytes, int]:
+    """Tell the clock that a manifest gives each fragment: the one it names, or its own."""
+    manifest = logged.manifest
+    if isinstance(manifest, Segment):
+        return {sha256: hlc or logged.hlc for sha256, hlc in manifest.fragments}
+    return dict.fromkeys(manifest.fragments, logged.hlc) if isinstance(manifest, Tail) else {}
+
+
+def _clock(item: tuple[int, Segment]) -> int:
+    return item[0]
 
 
 def _stored(built: Built, hlcs: dict[str, int], hlc: int) -> tuple[Stored, ...]:

@@ -15,6 +15,7 @@ The edges map once: REST to problem+json by `http_status`, the command to `exit_
     ├── Cancelled              cancelled            499  130  whoever asked has gone (node)
     ├── Unavailable            unavailable          503  1   can't answer now
     │   ├── IndexUnavailable   index_unavailable    503  1   no index, or one of another version
+    │   ├── BlobAbsent         blob_absent          503  1   bytes of another node that have not come yet
     │   ├── ReadOnlyState      read_only            507  1   the state directory can't be written
     │   ├── DiskFull           disk_full            507  1   no space left for what was to be written
     │   ├── SourceUnreadable   source_unreadable    503  1   transcripts that can't be read (archivist)
@@ -111,6 +112,13 @@ class IndexUnavailable(Unavailable):
 
     code = "index_unavailable"
     default_hint = "run `atrium capture` to fill it, or `atrium rebuild` to make it anew"
+
+
+class BlobAbsent(Unavailable):
+    """Another node's manifest names bytes that have not come here yet."""
+
+    code = "blob_absent"
+    default_hint = "they come when a node that has them is linked, or by `atrium feeds import FILE`"
 
 
 class ReadOnlyState(Unavailable):

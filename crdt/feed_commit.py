@@ -21,12 +21,14 @@ from crdt.chains import Outcome, Place, Verdict
 from crdt.clock import wall_ms
 from crdt.entries import ZERO, Draft, Entry, EntryKind, FeedId, is_signed
 from crdt.errors import EntryRefused, NotAllowed
+from crdt.feed_blobs import BlobTables
 from crdt.feed_tables import Committed, FeedRow, FeedTables
 from crdt.incarnation import OwnFeeds, genesis_body
 from crdt.manifests import Segment, Tail, decode
 from crdt.pending import PendingTable
 from crdt.roster import Roster, SpaceKind
 from crdt.rosters import Rosters
+from crdt.segments import is_name
 
 OWN_SPACES: tuple[SpaceKind, ...] = ("home", "private")
 _ERASABLE_NOT = frozenset(kind for kind in EntryKind if kind != EntryKind.RECORD)
@@ -55,6 +57,7 @@ class FeedCommitter:
         self.tables = FeedTables(connection)
         self.rosters = Rosters(self.tables)
         self.waiting = PendingTable(connection)
+        self.blobs = BlobTables(connection)
         self._own = own
 
     def write(self, drafts: Sequence[Draft], fragments: Fragments) -> list[Committed]:
@@ -66,10 +69,10 @@ class FeedCommitter:
             self.make_own_spaces()
         committed = [self._seal(draft) for draft in drafts]
         clocks, sealed = _fragments(committed)
-        self.tables.drop_tails(sealed)
+        self.blobs.drop_tails(sealed)
         if fragments:
             latest = committed[-1].entry.hlc if committed else self._author().clock.tick()
-            self.tables.add_tails((sha256, clocks.get(sha256, latest), data) for sha256, data in fragments)
+            self.blobs.add_tails((sha256, clocks.get(sha256, latest), data) for sha256, data in fragments)
         self._take_effect(committed)
         self._let_in(committed)
         return committed
@@ -126,7 +129,18 @@ class FeedCommitter:
         for feed in touched:
             self._measure(feed)
         self._take_effect(committed)
+        self._want(committed)
         return committed
+
+    def _want(self, committed: Sequence[Committed]) -> None:
+        """Want the bytes that manifests of others name."""
+        for item in committed:
+            manifest = decode(item.entry.kind, item.entry.body)
+            if isinstance(manifest, Segment) and is_name(manifest.sha256):
+                fragments = [sha256 for sha256, _ in manifest.fragments]
+                self.blobs.want_segment(bytes.fromhex(manifest.sha256), fragments, item.id)
+            elif isinstance(manifest, Tail):
+                self.blobs.want_fragments(manifest.fragments, item.id, item.entry.hlc)
 
     def _let_in(self, committed: Sequence[Committed]) -> list[Committed]:
         """Commit what waited for these entries, and in turn for those."""

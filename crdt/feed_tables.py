@@ -1,4 +1,4 @@
-"""Rows of `canonical/feeds.db`: feeds, their entries, and fragments that wait for a segment.
+"""Rows of `canonical/feeds.db`: feeds and their entries.
 
 Every statement on these tables is here, and no decision: who calls has a connection, and a transaction
 where it writes.  Faults of SQLite come through as they are; `store` and `feed_writer` translate them.
@@ -10,9 +10,8 @@ among the manifests.
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -90,13 +89,6 @@ _UNVOID = "UPDATE entries SET void = 0 WHERE feed = ? AND seq <= ? AND void = 1"
 _ERASE = "UPDATE entries SET body = NULL WHERE id = ?"
 _ERASURES = "SELECT id, hash, header, body, signature FROM entries WHERE kind = 9 AND body = ?"
 _SET_HEAD = "UPDATE feeds SET seq = ?, count = ?, head = ?, forked = ? WHERE id = ?"
-_ADD_TAIL = """
-INSERT INTO tails (sha256, hlc, body) VALUES (?, ?, ?)
-ON CONFLICT (sha256) DO UPDATE SET hlc = min(hlc, excluded.hlc)
-"""
-_DROP_TAIL = "DELETE FROM tails WHERE sha256 = ?"
-_TAIL = "SELECT body FROM tails WHERE sha256 = ?"
-_TAILS = "SELECT sha256, hlc, length(body) FROM tails ORDER BY rowid"
 
 Row = tuple[int, bytes, bytes, bytes | None, bytes]
 
@@ -277,28 +269,6 @@ class FeedTables:
         before = row.head
         self.set_head(row.id, (max(entry.seq, before.seq), before.count + 1, entry.hash, before.is_forked))
         return int(added.lastrowid or 0)
-
-    def add_tails(self, tails: Iterable[tuple[bytes, int, bytes]]) -> None:
-        """Keep fragments that wait: hash, clock, bytes.  Of one that is known the smaller clock is kept."""
-        self.connection.executemany(_ADD_TAIL, tails)
-
-    def drop_tails(self, fragments: Iterable[bytes]) -> None:
-        """Drop fragments that wait no longer."""
-        self.connection.executemany(_DROP_TAIL, ((sha256,) for sha256 in fragments))
-
-    def tail(self, fragment: bytes) -> bytes | None:
-        """Give the bytes of a waiting fragment, checked against its hash."""
-        row = self.connection.execute(_TAIL, (fragment,)).fetchone()
-        if row is None:
-            return None
-        data: bytes = row[0]
-        if hashlib.sha256(data).digest() != fragment:
-            raise Damaged(f"fragment {fragment.hex()} has other bytes than its name says")
-        return data
-
-    def tails(self) -> list[tuple[bytes, int, int]]:
-        """List waiting fragments, oldest first: hash, clock, size in bytes."""
-        return [(sha, hlc, size) for sha, hlc, size in self.connection.execute(_TAILS)]
 
     def _number(self, statement: str) -> int:
         return int(self.connection.execute(statement).fetchone()[0])

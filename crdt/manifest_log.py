@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from crdt.entries import Draft
-from crdt.feed_tables import Committed
-from crdt.manifests import Logged, Manifest, decode, encode, kind_of, split
+from crdt.feed_blobs import BlobTables
+from crdt.feed_tables import Committed, FeedTables
+from crdt.manifests import Logged, Manifest, Wanted, decode, encode, kind_of, split
 from crdt.segments import Body
 from crdt.store import FeedStore
 
@@ -50,6 +51,32 @@ class FeedManifests:
         """List waiting fragments, oldest first."""
         return self.store.tails()
 
+    def own_tails(self) -> list[tuple[bytes, int, int]]:
+        """List those of the waiting fragments that this node has to seal."""
+        return self.store.read(lambda tables: BlobTables(tables.connection).own_tails())
+
+    def wanted(self) -> Wanted:
+        """Tell what manifests of other nodes name whose bytes have not come."""
+        return self.store.read(_wanted)
+
+    def lacking(self) -> set[int]:
+        """Tell the places of the manifests that name bytes that have not come."""
+        return self.store.read(lambda tables: BlobTables(tables.connection).lacking())
+
+    def take_fragment(self, body: Body) -> bool:
+        """Keep the bytes of a wanted fragment, which were checked; tell whether it was one."""
+        name = bytes.fromhex(body.sha256)
+        return self.store.run(lambda committer: committer.blobs.take_fragment(name, body.data))
+
+    def take_segment(self, segment: str, fragments: Sequence[bytes]) -> None:
+        """Want a segment no longer, whose file is durable, nor the fragments in it."""
+        name = bytes.fromhex(segment)
+        self.store.run(lambda committer: committer.blobs.take_segment(name, fragments))
+
+    def forget_wanted(self, fragments: Sequence[bytes]) -> None:
+        """Want fragments no longer that some segment has."""
+        self.store.run(lambda committer: committer.blobs.forget_fragments(fragments))
+
     def fold(self) -> None:
         """Leave nothing readable of what was dropped; raises `Unavailable` while another reads it."""
         self.store.fold()
@@ -57,6 +84,14 @@ class FeedManifests:
     def close(self) -> None:
         """Close the store."""
         self.store.close()
+
+
+def _wanted(tables: FeedTables) -> Wanted:
+    blobs = BlobTables(tables.connection)
+    return Wanted(
+        segments=frozenset(name.hex() for name in blobs.wanted_segments()),
+        fragments=frozenset(blobs.wanted_fragments()),
+    )
 
 
 def _logged(item: Committed) -> Logged | None:

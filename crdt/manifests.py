@@ -71,6 +71,14 @@ class Logged:
     manifest: Manifest
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Bytes of other nodes that have not come.  Fragments may be in a segment that is here, or wanted."""
+
+    segments: frozenset[str] = frozenset()
+    fragments: frozenset[bytes] = frozenset()
+
+
 class ManifestLog(Protocol):
     """An append-only log.  Append is durable when it returns, all of it or nothing."""
 
@@ -95,6 +103,30 @@ class ManifestLog(Protocol):
 
     def tails(self) -> list[tuple[bytes, int, int]]:
         """List waiting fragments: (hash, hybrid clock, size in bytes), oldest first."""
+        ...
+
+    def own_tails(self) -> list[tuple[bytes, int, int]]:
+        """List those of the waiting fragments that this node has to seal."""
+        ...
+
+    def wanted(self) -> Wanted:
+        """Tell what manifests of other nodes name whose bytes have not come."""
+        ...
+
+    def lacking(self) -> set[int]:
+        """Tell the places of the manifests that name bytes that have not come."""
+        ...
+
+    def take_fragment(self, body: Body) -> bool:
+        """Keep the bytes of a wanted fragment, which were checked; tell whether it was one."""
+        ...
+
+    def take_segment(self, segment: str, fragments: Sequence[bytes]) -> None:
+        """Want a segment no longer, whose file is durable, nor the fragments in it."""
+        ...
+
+    def forget_wanted(self, fragments: Sequence[bytes]) -> None:
+        """Want fragments no longer that some segment has."""
         ...
 
     def fold(self) -> None:

@@ -89,6 +89,14 @@ _CREATE_FEEDS = (
         size INTEGER NOT NULL,
         raw BLOB NOT NULL
     ) STRICT""",
+    "ALTER TABLE tails ADD COLUMN taken INTEGER NOT NULL DEFAULT 0",
+    """CREATE TABLE wanted (
+        sha256 BLOB NOT NULL,
+        entry INTEGER NOT NULL REFERENCES entries,
+        is_segment INTEGER NOT NULL,
+        UNIQUE (sha256, entry)
+    ) STRICT""",
+    "CREATE INDEX wanted_by ON wanted (entry)",
     "CREATE INDEX pending_of_author ON pending (author)",
     "CREATE INDEX pending_awaiting ON pending (waits_for)",
     "CREATE INDEX pending_behind ON pending (prev)",

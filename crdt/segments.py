@@ -33,6 +33,8 @@ ORPHAN_AGE_S = 24 * 3600
 """An unnamed segment may belong to a writer that has not committed its manifest yet (ARCHIVE.md 3)."""
 SEGMENT_FRAGMENTS_MAX = 2_000
 SEGMENT_BYTES_MAX = 16 << 20
+TAKEN_BYTES_MAX = 512 << 20
+"""A segment of one fragment may be larger than others; beyond this none is taken from another node."""
 _COMPRESSION_LEVEL = 3
 _SUFFIX = ".jsonl.zst"
 _TEMPORARY = ".tmp-"
@@ -133,7 +135,7 @@ class SegmentDirectory:
 
     def path(self, sha256: str) -> Path:
         """Tell where a segment lies; the name is hex and nothing else, so no path can be smuggled in."""
-        if not _is_name(sha256):
+        if not is_name(sha256):
             raise NotFound(f"{sha256[:80]!r} is no segment name")
         return self._root / sha256[:2] / (sha256 + _SUFFIX)
 
@@ -159,6 +161,23 @@ class SegmentDirectory:
                 os.link(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
+
+    def take(self, sha256: str, stored: bytes, size_bytes: int) -> Built:
+        """Publish a segment that comes from elsewhere; raises `Damaged` for bytes that are not this segment.
+
+        `size_bytes` is its uncompressed size, beyond which nothing is decompressed.  It is laid out anew, so
+        that its frames are as small as our own.
+        """
+        lines = _decompress_at_most(sha256, stored, size_bytes).split(b"\n")
+        built = build(Body(sha256=fragment_sha256(line), data=line) for line in lines[1:-2])
+        if built.sha256 != sha256:
+            raise Damaged(f"segment {sha256} has other bytes than its name says")
+        self.publish(built)
+        return built
+
+    def has(self, sha256: str) -> bool:
+        """Tell whether there is a file of that name."""
+        return self.path(sha256).exists()
 
     def read(self, place: Place) -> bytes:
         """Read the bytes at a place; raises `Damaged` when the frame can't be read.
@@ -216,7 +235,7 @@ class SegmentDirectory:
         """List the segments in the folder, and no file that is none or lies in the wrong place."""
         for path in sorted(self._root.glob(f"??/*{_SUFFIX}")):
             name = path.name.removesuffix(_SUFFIX)
-            if _is_name(name) and path == self.path(name):
+            if is_name(name) and path == self.path(name):
                 yield name
 
     def stored_bytes(self, sha256: str) -> int:
@@ -244,7 +263,8 @@ class SegmentDirectory:
         return removed
 
 
-def _is_name(text: str) -> bool:
+def is_name(text: str) -> bool:
+    """Tell whether a text is spelled as the hash of a segment."""
     return len(text) == 64 and set(text) <= _HEX
 
 
@@ -261,6 +281,20 @@ def _decompress(sha256: str, stored: bytes) -> tuple[bytes, int]:
     if not decompressor.eof:
         raise Damaged(f"segment {sha256} ends in the middle")
     return data, len(stored) - len(decompressor.unused_data)
+
+
+def _decompress_at_most(sha256: str, stored: bytes, size_bytes: int) -> bytes:
+    """Decompress all frames; raises `Damaged` where that is more than was said."""
+    if size_bytes > TAKEN_BYTES_MAX:
+        raise Damaged(f"segment {sha256} would have {size_bytes} bytes")
+    reader = zstandard.ZstdDecompressor().stream_reader(stored, read_across_frames=True)
+    try:
+        data = reader.read(size_bytes + 1)
+    except zstandard.ZstdError as error:
+        raise Damaged(f"segment {sha256} is not readable zstd ({error})") from error
+    if len(data) != size_bytes:
+        raise Damaged(f"segment {sha256} has another size than its manifest says")
+    return data
 
 
 def _lines(sha256: str, frames: Sequence[tuple[int, int, bytes]]) -> Iterator[tuple[Body, Place]]:

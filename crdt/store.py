@@ -24,6 +24,7 @@ from crdt.errors import (
     ReadOnlyState,
     Unavailable,
 )
+from crdt.feed_blobs import BlobTables
 from crdt.feed_commit import Fragments, Received
 from crdt.feed_tables import NAME, Committed, FeedHead, FeedTables, StoredBytes
 from crdt.incarnation import Authorship, OwnFeeds
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     import sqlite3
     from concurrent.futures import Future
 
+    from crdt.feed_commit import FeedCommitter
     from crdt.store_writing import Writing
 
 __all__ = ["Authorship", "Committed", "FeedHead", "FeedStore", "PendingEntry", "Received", "open_store"]
@@ -147,13 +149,21 @@ class FeedStore:
 
     def tail_body(self, fragment: bytes) -> bytes | None:
         """Give the bytes of a fragment that waits for its segment, checked against its hash."""
-        with self._reading() as tables:
-            return tables.tail(fragment)
+        return self.read(lambda tables: BlobTables(tables.connection).tail(fragment))
 
     def tails(self) -> list[tuple[bytes, int, int]]:
         """List waiting fragments, oldest first: hash, hybrid clock, size in bytes."""
+        return self.read(lambda tables: BlobTables(tables.connection).tails())
+
+    def read(self, reading: Callable[[FeedTables], T]) -> T:
+        """Do some reading as of one moment."""
         with self._reading() as tables:
-            return tables.tails()
+            return reading(tables)
+
+    def run(self, job: Callable[[FeedCommitter], T]) -> T:
+        """Do something within a transaction of the writer's thread; it is durable when this returns."""
+        writing = self._need_writing()
+        return writing.writer.run(lambda c: job(writing.on(c)))
 
     def write(self, drafts: Sequence[Draft], tails: Sequence[Body] = ()) -> list[Committed]:
         """Say something, all of it or nothing, and return after it is durable.

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from crdt.archive import Archive, Stored, decode_fragment
-from crdt.errors import Damaged
+from crdt.archive import Archive, Stored, clocks_of, decode_fragment
+from crdt.errors import BlobAbsent, Damaged
 from crdt.events import Fragment, Origin
 from crdt.manifests import Logged, Segment, Tombstone
 from crdt.union import Stamped, instant_key
 from retrieval.index_catalog import Catalog
 from retrieval.index_conversations import ConversationRows, Known
+from retrieval.index_elsewhere import Elsewhere
 from retrieval.index_relocation import relocate
 from retrieval.index_rows import Drafts, Placed, Tally, drafts, positioned
 from retrieval.index_writer import POPULATION_CONVERSATION, Home, IndexWriter
@@ -47,6 +48,7 @@ class ArchiveFollower:
         self._archive = archive
         self._rows = ConversationRows(index.connection)
         self._catalog = Catalog(index.connection, archive)
+        self._elsewhere = Elsewhere(index.connection)
 
     def watermark(self) -> int:
         """Tell the last manifest that the index has applied."""
@@ -61,15 +63,20 @@ class ArchiveFollower:
         return logged is not None and (logged.seq, logged.hlc) == (seq, self._index.meta(_WATERMARK_HLC))
 
     def catch_up(self, progress: Callable[[int, int], None] | None = None) -> Applied:
-        """Apply every manifest after the watermark; `progress` gets (applied, total) manifests."""
+        """Apply every manifest after the watermark, and what has come of earlier ones.
+
+        `progress` gets (applied, total) manifests.
+        """
         done = Applied()
-        start, head = self.watermark(), self._archive.log.head()
-        if start >= head:
+        start, come = self.watermark(), self._come()
+        if start >= self._archive.log.head() and not come:
             return done
         current = self._archive.current()
         with self._index.transaction():
             for row in sorted(relocate(self._index.connection, self._archive, current)):
                 self._make_again(self._rows.identity(row), done)
+        for logged in come:
+            self._apply_late(logged, self._load(logged, current, done), done)
         waiting = list(self._archive.log.since(start))
         for number, logged in enumerate(waiting, 1):
             self.apply(logged, self._load(logged, current, done), done)
@@ -80,12 +87,41 @@ class ArchiveFollower:
     def apply(self, logged: Logged, items: Items, done: Applied) -> None:
         """Apply one manifest with the fragments it brought, and move the watermark."""
         with self._index.transaction():
-            self._bring(items, done)
+            self._bring(self._first(items), done)
+            self._hear(logged, items, done)
+            if logged.seq in self._archive.log.lacking():
+                self._elsewhere.note_absent(logged.seq)
             if isinstance(logged.manifest, Tombstone):
                 for identity in sorted(self._bury(logged.manifest, logged.hlc)):
                     self._make_again(identity, done)
             self._index.set_meta(_WATERMARK, logged.seq)
             self._index.set_meta(_WATERMARK_HLC, logged.hlc)
+
+    def _come(self) -> list[Logged]:
+        """Give the manifests whose bytes had not come when they were applied, and have by now."""
+        absent = set(self._elsewhere.absent())
+        if absent:
+            absent -= self._archive.log.lacking()
+        found = (next(self._archive.log.since(seq - 1), None) for seq in sorted(absent))
+        return [logged for logged in found if logged is not None and logged.seq in absent]
+
+    def _apply_late(self, logged: Logged, items: Items, done: Applied) -> None:
+        with self._index.transaction():
+            self._bring(self._first(items), done)
+            self._elsewhere.forget_absent(logged.seq)
+
+    def _first(self, items: Items) -> Items:
+        """Give fragments the smallest clock that any manifest gave them."""
+        clocks = {bytes.fromhex(stored.sha256): stored.hlc for stored, _ in items}
+        first = self._elsewhere.first_clocks(clocks)
+        return [(replace(stored, hlc=first[bytes.fromhex(stored.sha256)]), item) for stored, item in items]
+
+    def _hear(self, logged: Logged, items: Items, done: Applied) -> None:
+        """Note the clocks that a manifest gives fragments which it does not bring."""
+        brought = {bytes.fromhex(stored.sha256) for stored, _ in items}
+        heard = (clock for clock in clocks_of(logged).items() if clock[0] not in brought)
+        for row in sorted(self._elsewhere.hear(heard)):
+            self._make_again(self._rows.identity(row), done)
 
     def _load(self, logged: Logged, current: Mapping[str, Segment], done: Applied) -> Items:
         """Read what a manifest brought; nothing of a segment that was replaced since, or is damaged."""
@@ -93,6 +129,8 @@ class ArchiveFollower:
             return []
         try:
             return [(stored, decode_fragment(data)) for stored, data in self._archive.load(logged)]
+        except BlobAbsent:
+            return []
         except Damaged:
             done.damaged += 1
             return []
@@ -218,7 +256,7 @@ class ArchiveFollower:
     def _bury(self, manifest: Tombstone, hlc: int) -> set[str]:
         """Note who is removed and who comes back."""
         self._rows.bury(manifest.removed, hlc)
-        self._rows.revive(manifest.revived)
+        self._rows.revive(manifest.revived, hlc)
         return {*manifest.removed, *manifest.revived}
 
 

@@ -42,9 +42,12 @@ _IDENTITY = "SELECT conversation_id FROM conversations WHERE id = ?"
 _DELETE = "DELETE FROM conversations WHERE id = ?"
 _BURY = """
 INSERT INTO buried (conversation_id, hlc) VALUES (?, ?)
-ON CONFLICT (conversation_id) DO UPDATE SET hlc = excluded.hlc
+ON CONFLICT (conversation_id) DO UPDATE SET hlc = excluded.hlc WHERE abs(excluded.hlc) > abs(hlc)
 """
-_REVIVE = "DELETE FROM buried WHERE conversation_id = ?"
+_REVIVE = """
+INSERT INTO buried (conversation_id, hlc) VALUES (?, -?)
+ON CONFLICT (conversation_id) DO UPDATE SET hlc = excluded.hlc WHERE abs(excluded.hlc) >= abs(hlc)
+"""
 
 Tails = tuple[int | None, int | None]
 """The rows of a conversation's last two records, the last one first."""
@@ -54,7 +57,8 @@ Tails = tuple[int | None, int | None]
 class Known:
     """A conversation as it stands in the index; `workspace_row` is the row of `workspace`.
 
-    `buried_hlc` is the clock of its tombstone, `removed_hlc` the same where no fragment is newer; else 0.
+    `buried_hlc` is the clock of its tombstone, negative where it was taken back, 0 for none; `removed_hlc`
+    is the same where it holds and no fragment is newer, else 0.
     """
 
     id: int
@@ -132,12 +136,16 @@ class ConversationRows:
         )
 
     def bury(self, conversation_ids: Iterable[str], hlc: int) -> None:
-        """Note a tombstone; it counts for fragments that were captured before it."""
+        """Note a tombstone; it counts for fragments that were captured before it, and unless a later one did.
+
+        Later is by the clock: tombstones of several nodes come in any order.
+        """
         self._connection.executemany(_BURY, ((bytes.fromhex(identity), hlc) for identity in conversation_ids))
 
-    def revive(self, conversation_ids: Iterable[str]) -> None:
-        """Take tombstones back."""
-        self._connection.executemany(_REVIVE, ((bytes.fromhex(identity),) for identity in conversation_ids))
+    def revive(self, conversation_ids: Iterable[str], hlc: int) -> None:
+        """Take tombstones back that are not later."""
+        named = ((bytes.fromhex(identity), hlc) for identity in conversation_ids)
+        self._connection.executemany(_REVIVE, named)
 
     def delete(self, row: int) -> None:
         """Take out a conversation that has no fragment any more."""

@@ -20,25 +20,30 @@ UPDATE fragments SET segment = ?, frame_offset = ?, frame_bytes = ?, skip = ?, s
 """
 _FIND = "SELECT conversation FROM fragments WHERE sha256 = ?"
 _DROP = "DELETE FROM fragments WHERE sha256 = ?"
+_HEAR = "INSERT INTO heard (sha256, hlc) SELECT sha256, hlc FROM fragments WHERE sha256 = ?"
 
 
 def relocate(connection: sqlite3.Connection, archive: Archive, current: Mapping[str, Segment]) -> set[int]:
     """Enter new places, and drop fragments that no generation holds any more.
 
+    Those of a segment that has not come from another node stay where they lay: that file is kept until then.
     `current` are the segments that the log names by now.  Returns the rows of the conversations that lost a
     fragment, to be made anew.  Part of the caller's transaction.
     """
     stale = _stale(connection, archive, current)
-    for name, manifest in current.items():
+    wanted = archive.log.wanted().segments
+    for name, manifest in sorted(current.items(), key=lambda item: item[0] in wanted):
         held = stale & {sha256 for sha256, _ in manifest.fragments}
-        if held:
+        stale -= held
+        if held and name not in wanted:
             loaded = archive.segments.load(name)
             rows = [_row(bytes.fromhex(body.sha256), place) for body, place in loaded]
             connection.executemany(_MOVE, (row for row in rows if row[-1] in held))
-            stale -= held
     touched: set[int] = set()
     for sha256 in stale:
         touched |= {row[0] for row in connection.execute(_FIND, (sha256,))}
+        # Its clock stays, for when it comes back with another segment.
+        connection.execute(_HEAR, (sha256,))
         connection.execute(_DROP, (sha256,))
     return touched
 

@@ -4,6 +4,8 @@
     streams        how far each source file of a conversation is indexed, and the time carried to its end
     conversations  one row each, with what appending to it needs
     buried         tombstones of conversations, with or without a row
+    absent         manifests of other nodes whose bytes had not come when they were applied
+    heard          clocks of fragments that were named before they came
     silent         events without a record, by the first 8 bytes of the id that it would have
     records        one row a message, note chunk or piece of shared memory, narrow; texts lie beside it
     supersedes     edges between records; what they amount to is kept in `records.superseded_by`
@@ -46,6 +48,8 @@ _TABLES = (
     """CREATE TABLE buried (
         conversation_id BLOB NOT NULL PRIMARY KEY, hlc INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID""",
+    "CREATE TABLE absent (seq INTEGER PRIMARY KEY) STRICT",
+    "CREATE TABLE heard (sha256 BLOB NOT NULL PRIMARY KEY, hlc INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE TABLE silent (key INTEGER PRIMARY KEY) STRICT",
     """CREATE TABLE conversations (
         id INTEGER PRIMARY KEY, conversation_id BLOB NOT NULL UNIQUE, population INTEGER NOT NULL,

@@ -18,6 +18,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "sqlite3": (
         "crdt/sqlite.py",
         "crdt/store*.py",
+        "crdt/feed_blobs.py",
         "crdt/feed_commit.py",
         "crdt/feed_tables.py",
         "crdt/feed_writer.py",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from crdt.clock import HybridClock
-from crdt.manifests import Logged, Manifest, Segment, Tail
+from crdt.manifests import Logged, Manifest, Segment, Tail, Wanted
 from crdt.segments import Body
 
 
@@ -56,6 +56,28 @@ class MemoryLog:
     def tails(self) -> list[tuple[bytes, int, int]]:
         """List waiting fragments, oldest first."""
         return [(sha256, hlc, len(data)) for sha256, (hlc, data) in self._waiting.items()]
+
+    def own_tails(self) -> list[tuple[bytes, int, int]]:
+        """List waiting fragments, all of which are this node's."""
+        return self.tails()
+
+    def wanted(self) -> Wanted:
+        """Want nothing: every manifest is this node's."""
+        return Wanted()
+
+    def lacking(self) -> set[int]:
+        """Lack nothing."""
+        return set()
+
+    def take_fragment(self, body: Body) -> bool:
+        """Take nothing that nobody wants."""
+        return False
+
+    def take_segment(self, segment: str, fragments: Sequence[bytes]) -> None:
+        """Want nothing."""
+
+    def forget_wanted(self, fragments: Sequence[bytes]) -> None:
+        """Want nothing."""
 
     def fold(self) -> None:
         """Keep nothing of what was dropped."""
