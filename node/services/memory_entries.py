@@ -6,13 +6,14 @@ Confidence is computed here, when somebody reads, and instants are RFC 3339 in U
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from crdt.clock import milliseconds_of
-from crdt.confidence import CONFIDENCE_ASSUMED, effective_confidence
+from crdt.confidence import CONFIDENCE_ASSUMED
 from crdt.edges import SUPERSEDES
 from node.instants import iso_ms
-from node.services.records import index_record_id, speaker_of
+from node.services.records import Speaker, index_record_id, speaker_of
 from node.view import reading
 
 if TYPE_CHECKING:
@@ -38,28 +39,37 @@ class Entries:
         self._local = local
         self._reader = reader
         self._now_ms = now_ms
+        self._nodes: dict[tuple[bytes, bytes], str] = {}
 
     def document(self, view: RecordView) -> Document:
         """Give the document of a record; a deleted one has `deleted_at` as well."""
+        return self.documents([view])[0]
+
+    def documents(self, views: Sequence[RecordView]) -> list[Document]:
+        """Give the documents of several, in their order."""
+        records = [index_record_id(MEMORY, view.id) for view in views]
+        newer = self._newer(records)
+        return [
+            {**self._document(view), "superseded_by": newer.get(record)}
+            for view, record in zip(views, records, strict=True)
+        ]
+
+    def _document(self, view: RecordView) -> Document:
         state = view.state
         fields = state.fields
-        kind, confidence = fields.get("kind"), fields.get("confidence")
-        asserted = float(confidence) if isinstance(confidence, int | float) else CONFIDENCE_ASSUMED
         updated_ms = milliseconds_of(state.updated_hlc)
         expires_ms = fields.get("expires_at")
-        agent, node = speaker_of(self._local, view.space, (state.creator, state.agent, state.by))
+        agent, node = self._speaker(view, (state.creator, state.agent, state.by))
         plain = {name: fields.get(name) for name in _PLAIN_FIELDS}
         document: Document = {
             "id": state.id,
-            "type": kind,
+            "type": fields.get("kind"),
             "agent": agent,
             "node": node,
-            "space": self._local.feeds.roster(view.space).label,
+            "space": view.space_label,
             "content": state.text or "",
-            "confidence": asserted,
-            "effective_confidence": effective_confidence(
-                asserted, kind if isinstance(kind, str) else None, updated_ms, self._now_ms
-            ),
+            "confidence": fields.get("confidence", CONFIDENCE_ASSUMED),
+            "effective_confidence": view.effective_confidence(self._now_ms),
             "parents": fields.get("parents") or [],
             "tags": sorted(state.tags),
             "created_at": iso_ms(milliseconds_of(state.created_hlc)),
@@ -68,7 +78,6 @@ class Entries:
             "version": state.version,
             "expires_at": _instant(expires_ms),
             "conflicts": self.conflicts(view),
-            "superseded_by": self._superseded_by(view),
             "stale": isinstance(expires_ms, int) and expires_ms <= self._now_ms,
             "trust": self._trust(view),
             **plain,
@@ -84,7 +93,7 @@ class Entries:
         documents: list[Document] = []
         for conflict in view.state.conflicts:
             speaker = (conflict.author, conflict.agent, said_by.get(conflict.hash))
-            agent, node = speaker_of(self._local, view.space, speaker)
+            agent, node = self._speaker(view, speaker)
             documents.append(
                 {
                     "hash": conflict.hash.hex(),
@@ -123,11 +132,24 @@ class Entries:
     def _signed(self, view: RecordView) -> list[Stamped]:
         return self._reader.operations(view) if self._reader else []
 
-    def _superseded_by(self, view: RecordView) -> str | None:
-        if self._reader is None:
-            return None
-        record = index_record_id(MEMORY, view.id)
-        return min((edge.source for edge in self._reader.edges_to([record], SUPERSEDES)), default=None)
+    def _newer(self, records: Sequence[str]) -> dict[str, str]:
+        """Name what stands in the place of which records of the index, the smallest id of several."""
+        edges = self._reader.edges_to(records, SUPERSEDES) if self._reader else []
+        newer: dict[str, str] = {}
+        for edge in edges:
+            newer[edge.target] = min(edge.source, newer.get(edge.target, edge.source))
+        return newer
+
+    def _speaker(self, view: RecordView, speaker: Speaker) -> tuple[str, str]:
+        """Name an agent and its node; a list has thousands of records of few nodes."""
+        author, agent, by = speaker
+        known = self._nodes.get((view.space, author)) if by is None else None
+        if known is not None:
+            return agent, known
+        named = speaker_of(self._local, view.space, speaker)
+        if by is None:
+            self._nodes[view.space, author] = named[1]
+        return named
 
 
 def text_sha256(view: RecordView) -> bytes:

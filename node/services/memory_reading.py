@@ -54,8 +54,7 @@ def list_(local: Local, request: Request, progress: Progress) -> Document:  # no
         if reader is None:
             return {"schemaVersion": 1, "items": [], "cursor": None}
         page = reader.list_records(wanted, limit=limit, cursor=request.cursor)
-        entries = Entries(local, reader, now_ms)
-        items = [entries.document(view) for view in page.records]
+        items = Entries(local, reader, now_ms).documents(page.records)
     return {"schemaVersion": 1, "items": items, "cursor": page.cursor}
 
 
