@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from crdt.clock import pack, wall_ms
-from crdt.compaction import OPERATIONS_MAX, without_effect
+from crdt.compaction import OPERATIONS_MAX, droppable
 from crdt.projection_filters import LIMIT_MAX, Order, RecordFilter
 from node.services.backup_requests import CompactRequest
 from node.services.catalog import Document, Progress
@@ -27,8 +27,8 @@ _DAY_MS = 86_400_000
 def handle(local: Local, request: Request, progress: Progress) -> Document:
     """Report `{schemaVersion, dryRun, olderThanDays, records, operations, bytes, passedOver, members}`.
 
-    `records` have operations that no longer show, `passedOver` are those with too many to ask about,
-    `members` is how many nodes would have to agree.
+    `operations` are those whose content no longer shows, `bytes` is what that takes, `passedOver` counts
+    records with too many to ask about, `members` the nodes that would have to agree.
     """
     if not isinstance(request, CompactRequest):
         raise TypeError(request)
@@ -44,11 +44,10 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
                 passed_over += 1
                 continue
             roster = local.feeds.roster(view.space)
-            dropped = without_effect(reader.operations(view), roster, before_hlc)
-            found = (local.feeds.entry(item.hash) for item in dropped)
-            records += bool(dropped)
-            operations += len(dropped)
-            size_bytes += sum(item.entry.body_size for item in found if item is not None)
+            found = droppable(reader.operations(view), roster, before_hlc)
+            records += bool(found)
+            operations += len(found)
+            size_bytes += sum(item.size_bytes for item in found)
     members = {key for roster in local.feeds.spaces().values() for key in roster.members}
     return {
         "schemaVersion": 1,

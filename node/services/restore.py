@@ -8,6 +8,7 @@ from pathlib import Path
 from crdt.errors import BadInput
 from crdt.sqlite import faults
 from node import restoring
+from node.backup_files import read_manifest
 from node.paths import StatePaths
 from node.services.catalog import Document, Progress
 
@@ -18,6 +19,7 @@ def restore(backup: Path, paths: StatePaths, progress: Progress, *, replace: boo
     Raises `BadInput` where the state has an archive of its own and `replace` is not given, `Damaged` for a
     backup that is not whole; nothing is changed then.
     """
+    read_manifest(backup)
     has_own = paths.feeds_db.exists()
     if has_own and not replace:
         raise BadInput(
