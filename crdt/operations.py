@@ -21,6 +21,7 @@ TAG_CHARS_MAX = 100
 FIELDS_MAX = 64
 ID_CHARS_MAX = 128
 AGENT_CHARS_MAX = 64
+BY_CHARS_MAX = 256
 TEXT_BYTES_MAX = 256 << 10
 NONCE_BYTES = 16
 
@@ -113,6 +114,9 @@ def _check(operation: Operation) -> None:
         (len(operation.base) <= BASE_MAX and all(len(h) == 32 for h in operation.base), "base"),
         (len((operation.text or "").encode("utf-8", "surrogatepass")) <= TEXT_BYTES_MAX, "text"),
         (len(operation.update or b"") <= TEXT_BYTES_MAX, "update"),
+        (operation.nonce is None or len(operation.nonce) == NONCE_BYTES, "nonce"),
+        (len(operation.by or "") <= BY_CHARS_MAX, "by"),
+        (operation.source is None or len(operation.source) == 32, "source"),
     )
     for is_fine, name in bounded:
         if not is_fine:

@@ -108,6 +108,8 @@ def _units(data: bytes) -> int:
 
 
 class _Reader:
+    """Takes numbers and texts off the front of some bytes."""
+
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0

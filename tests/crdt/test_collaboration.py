@@ -30,14 +30,14 @@ def grown(texts: Sequence[str]) -> list[bytes]:
     return updates
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(WORDS, min_size=1, max_size=6))
 def test_edits_one_after_another_give_the_last_text(texts: list[str]) -> None:
     document = read_document(grown(texts))
     assert (document.text, document.skipped) == (texts[-1], [])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(WORDS, WORDS, WORDS)
 def test_concurrent_edits_converge(base: str, ours: str, theirs: str) -> None:
     before = grown([base])
@@ -68,6 +68,13 @@ def test_what_an_edit_builds_on_must_be_there() -> None:
     updates = grown(["one", "one two", "one two three"])
     assert read_document([updates[0], updates[2]]).skipped == [1]
     assert read_document([updates[0], updates[2], updates[1]]).text == "one two"
+
+
+def test_a_client_says_each_thing_once_and_nothing_out_of_turn() -> None:
+    said, other = block(STRING), block(STRING.replace(b"x", b"y"))
+    assert read_document([said, other]).skipped == [1]
+    assert read_document([said, block(STRING, clock=3)]).skipped == [1]
+    assert read_document([said, other]).text == "x"
 
 
 def test_the_same_edit_twice_counts_once() -> None:

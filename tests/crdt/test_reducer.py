@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from crdt.operations import Operation
 from crdt.records import decode_state, encode_state
 from crdt.reducer import extend, reduce
@@ -96,3 +98,25 @@ def test_an_operation_on_all_there_is_extends_the_state() -> None:
     aside = record.say(12, BEN, on=[record.creation], text="three")
     assert extend(before, aside, HOME) is not None
     assert extend(record.state(), edit, HOME) is None
+
+
+def test_a_deletion_of_a_conflict_extends_to_a_tombstone_without_one() -> None:
+    record = Record(created("one"))
+    sides = [record.say(11 + number, on=[record.creation], text=f"side {number}") for number in range(2)]
+    before = record.state()
+    gone = record.say(20, on=sides, deleted=True)
+    assert extend(before, gone, HOME) == record.state()
+    assert (record.state().deleted, record.state().conflicts) == (True, [])
+
+
+def test_a_creation_that_comes_on_top_is_reduced() -> None:
+    """It makes its author the owner, which a state can't know of."""
+    made = created("one", author=ANN).operation
+    edit = stamp(Operation(id=made.id, type="memory", text="two"), 5, BEN)
+    before = reduce([edit], HOME)
+    assert before is not None
+    late = stamp(msgspec.structs.replace(made, base=[edit.hash]), 10, ANN)
+    assert extend(before, late, HOME) is None
+    after = reduce([edit, late], HOME)
+    assert after is not None
+    assert (before.creator, after.creator, after.owners) == (BEN, ANN, [ANN])
