@@ -24,6 +24,7 @@ from crdt.roster import Roster
 from node.services.backup_requests import FeedsExportRequest, FeedsImportRequest, FeedsRequest
 from node.services.catalog import Document, Progress
 from node.services.level import bring_level
+from node.services.mirror import put_every_record
 from node.services.requests import Request
 from node.services.space_names import find_space, name_in
 
@@ -180,6 +181,8 @@ def import_(local: Local, request: Request, progress: Progress) -> Document:
         # Somebody held entries of ours that were not here: what we write next must not contradict them.
         local.feeds.renew()
     bring_level(local, progress)
+    with local.projection() as reader:
+        put_every_record(local.paths, reader)
     return {
         "schemaVersion": 1,
         "spaces": sorted(space.hex() for space in welcome),
