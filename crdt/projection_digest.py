@@ -1,6 +1,6 @@
 """Sums the projection up in one hash, equal on all nodes that hold the same entries, and counts it.
 
-    digest of a space = SHA-256 over (id ‖ NUL ‖ state_sha256) of its records, in order of id
+    digest of a space = SHA-256 over (id ‖ NUL ‖ state_sha256 in hex) of its records, in order of id
     digest            = SHA-256 over (space ‖ digest of the space), in order of space
 
 Private spaces stay out, since no other node has them, and so do spaces without a record.
@@ -14,7 +14,13 @@ import sqlite3
 import msgspec
 
 _SPACES = "SELECT id, space FROM spaces WHERE kind <> 'private' ORDER BY space"
-_STATES = "SELECT id, state_sha256 FROM records WHERE space = ? AND version > 0"
+# SQLite sorts and joins 100,000 lines in half the time that Python takes, and leaves other threads alone.
+# Found in the order of an index, each line would cost a lookup.
+_LINES = """
+SELECT CAST(group_concat(id || char(0) || lower(hex(state_sha256)), '') AS BLOB) FROM (
+    SELECT id, state_sha256 FROM records NOT INDEXED WHERE space = ? AND version > 0 ORDER BY id
+)
+"""
 _CHANGE_SEQ = "SELECT value FROM meta WHERE key = 'change_seq'"
 _REMEMBERED = "SELECT value FROM meta WHERE key = 'digest'"
 _REMEMBER = "INSERT OR REPLACE INTO meta (key, value) VALUES ('digest', ?)"
@@ -56,7 +62,7 @@ _DECODER = msgspec.msgpack.Decoder(ProjectionDigest)
 
 
 def digest_of(connection: sqlite3.Connection) -> ProjectionDigest:
-    """Give the digest; one that was remembered costs nothing (100,000 records: 0.2 s without)."""
+    """Give the digest; one that was remembered costs nothing, 100,000 records cost 0.2 s without."""
     (change_seq,) = connection.execute(_CHANGE_SEQ).fetchone()
     row = connection.execute(_REMEMBERED).fetchone()
     remembered = None if row is None else _DECODER.decode(row[0])
@@ -64,10 +70,9 @@ def digest_of(connection: sqlite3.Connection) -> ProjectionDigest:
         return remembered
     spaces = {}
     for number, space in connection.execute(_SPACES).fetchall():
-        states = sorted(connection.execute(_STATES, (number,)))
-        if states:
-            joined = b"".join([name.encode() + b"\0" + sha256 for name, sha256 in states])
-            spaces[space] = hashlib.sha256(joined).digest()
+        (lines,) = connection.execute(_LINES, (number,)).fetchone()
+        if lines is not None:
+            spaces[space] = hashlib.sha256(lines).digest()
     whole = hashlib.sha256(b"".join(space + digest for space, digest in spaces.items()))
     return ProjectionDigest(
         digest=whole.hexdigest(),

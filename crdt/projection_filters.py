@@ -22,6 +22,7 @@ from crdt.errors import BadInput
 LIMIT_MAX = 500
 _SELECT = "SELECT r.row, r.updated_hlc, r.id, r.change_seq FROM {source} WHERE {conditions} ORDER BY {order}"
 _ROWS = "records r"
+_ROWS_BY_CHANGE = "records r INDEXED BY records_by_change"
 _TAGGED_ROWS = "tags g CROSS JOIN records r ON r.row = g.record"
 _ONE = "r.{0} = :{0}"
 _ANY = "+r.{0} IN (SELECT value FROM json_each(:{0}))"
@@ -45,6 +46,8 @@ _BEHIND_NEWEST = """
 """
 _COMMITTED = "r.change_seq LIMIT :limit"
 _BEHIND_COMMITTED = "r.change_seq > :after_seq"
+_EVER_CHANGED = "r.change_seq > 0"
+"""Said so that SQLite knows that the index, which has only those, has all that are asked for."""
 
 Values = dict[str, str | int | float | None]
 
@@ -125,23 +128,26 @@ def query_of(wanted: RecordFilter, order: Order, limit: int, cursor: Cursor | No
     if not 1 <= limit <= LIMIT_MAX:
         raise BadInput(f"a list has from 1 to {LIMIT_MAX} records, not {limit}", hint="give another limit")
     values: Values = {"limit": limit, "as_of_ms": wanted.as_of_ms}
-    is_tag_led = order is Order.NEWEST and bool(wanted.tags)
+    is_newest = order is Order.NEWEST
+    is_tag_led = is_newest and bool(wanted.tags)
     conditions = ["r.version > 0", *_columns(wanted, values), *_bounds(wanted, values)]
     for place, tag in enumerate(wanted.tags):
         values[f"tag{place}"] = tag
         conditions.append(_LEADING_TAG if is_tag_led and place == 0 else _HAS_TAG.format(place))
     clock = "g" if is_tag_led else "r"
+    if not is_newest:
+        conditions.append(_EVER_CHANGED)
     if cursor is not None:
-        behind = _BEHIND_NEWEST.format(clock) if order is Order.NEWEST else _BEHIND_COMMITTED
-        conditions.append(behind)
+        conditions.append(_BEHIND_NEWEST.format(clock) if is_newest else _BEHIND_COMMITTED)
         values |= {
             "after_hlc": cursor.hlc, "after_id": cursor.id, "after_row": cursor.row,
             "after_seq": cursor.change_seq,
         }  # fmt: skip
+    untagged = _ROWS if is_newest else _ROWS_BY_CHANGE
     statement = _SELECT.format(
-        source=_TAGGED_ROWS if is_tag_led else _ROWS,
+        source=_TAGGED_ROWS if is_tag_led else untagged,
         conditions=" AND ".join(conditions),
-        order=_NEWEST.format(clock) if order is Order.NEWEST else _COMMITTED,
+        order=_NEWEST.format(clock) if is_newest else _COMMITTED,
     )
     return Query(statement, values)
 

@@ -1,0 +1,47 @@
+"""What counts of the entries of a record: readable operations that lie beyond nobody's cut."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from crdt.entries import EntryKind
+from crdt.projection_feeds import operation_of, stamp, valid
+from crdt.roster import Remove
+from tests.crdt.memory_feeds import MemoryFeeds
+from tests.crdt.projection_kit import Author
+from tests.crdt.signers import add
+
+
+@pytest.fixture
+def ann() -> Author:
+    return Author("ann")
+
+
+def test_an_operation_is_read_with_what_its_entry_says(ann: Author) -> None:
+    made = ann.memory("text")
+    assert operation_of(made.entry) == made.operation
+    stamped = stamp(made.entry, made.operation)
+    assert (stamped.hash, stamped.author, stamped.hlc) == (made.entry.hash, ann.key, made.entry.hlc)
+
+
+def test_an_erased_body_and_one_that_is_no_operation_say_nothing(ann: Author) -> None:
+    erased = msgspec.structs.replace(ann.memory().entry, body=None)
+    nonsense = ann.feed.say(EntryKind.RECORD, b"\xc1")
+    limits = ann.memory("x").operation
+    beyond = ann.feed.say(
+        EntryKind.RECORD, msgspec.msgpack.encode(msgspec.structs.replace(limits, agent="a" * 65))
+    )
+    assert [operation_of(entry) for entry in (erased, nonsense, beyond)] == [None, None, None]
+
+
+def test_only_records_within_the_cut_are_valid(ann: Author) -> None:
+    ben = Author("ben", ann.space, later_ms=1_000)
+    first, second = ben.memory(), ben.memory()
+    added = ann.feed.roster(add(ben.signer))
+    removed = ann.feed.roster(Remove(member=ben.key, cut={ben.feed.inc: 1}))
+    feeds = MemoryFeeds([*ann.entries, *ben.entries])
+    entries = [*ben.entries, added, removed]
+    assert [one.hash for one in valid(entries, feeds.roster(ann.space))] == [first.entry.hash]
+    before = MemoryFeeds(ann.entries[:2]).roster(ann.space)
+    assert [one.hash for one in valid(entries, before)] == [first.entry.hash, second.entry.hash]
