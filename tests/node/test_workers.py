@@ -55,6 +55,41 @@ async def test_commits_run_side_by_side_and_wait_for_no_write() -> None:
     await workers.close(lambda: None)
 
 
+async def test_what_follows_runs_once_for_all_who_asked_before_it_began() -> None:
+    workers = Workers()
+    began, free, runs = threading.Event(), threading.Event(), []
+
+    def work() -> None:
+        runs.append(len(runs))
+        began.set()
+        free.wait(20)
+
+    follow = workers.follow_soon(work)
+    first = follow()
+    assert first is not None
+    assert await asyncio.to_thread(began.wait, 20)
+    second, third = follow(), follow()
+    assert second is third is not None, "the one that runs may have missed what was committed since"
+    free.set()
+    await asyncio.wait_for(asyncio.wrap_future(second), 20)
+    assert runs == [0, 1]
+    await workers.close(lambda: None)
+
+
+async def test_nobody_waits_for_what_stands_behind_other_writing() -> None:
+    workers = Workers()
+    free = threading.Event()
+    writing = asyncio.ensure_future(workers.write(lambda: free.wait(20)))
+    await asyncio.sleep(0)
+    runs: list[int] = []
+    follow = workers.follow_soon(lambda: runs.append(1))
+    assert (follow(), follow()) == (None, None)
+    free.set()
+    assert await writing
+    await workers.close(lambda: None)
+    assert runs == [1]
+
+
 async def test_a_full_queue_says_so() -> None:
     lane = Lane("x", threads=1, waiting_max=2)
     free = threading.Event()
