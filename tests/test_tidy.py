@@ -30,6 +30,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "crdt/events.py": "types only; the tests of capture, segments and export encode and decode them",
     "node/services/catalog.py": "the table of use-cases; every test of a use-case goes through it",
     "node/services/memory_requests.py": "types only; the tests of memory and decisions send them all",
+    "node/services/backup_requests.py": "types only; every test of a use-case builds them",
     "node/services/requests.py": "types only; every test of a use-case builds them",
 }
 

@@ -1,4 +1,4 @@
-"""A backup is whole, checked and without the key; restored, it is the same archive and a new incarnation."""
+"""A backup is whole, checked, without the key, and goes on where it was interrupted."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 
 from crdt.errors import BadInput, Unavailable
 from node import backup_files
-from node.services.restore import restore
-from tests.node.asking import asked, items
-from tests.node.filled import archive, fragment_of, ignore, opened, settings
+from tests.node.asking import asked
+from tests.node.filled import archive, fragment_of
 
 
 @pytest.fixture
@@ -33,26 +32,6 @@ def backed_up(root: Path, target: Path, **options: object) -> dict[str, object]:
     return dict(asked(root, "backup", path=str(target), **options))
 
 
-def digests(root: Path) -> tuple[object, object]:
-    asked(root, "prepare-context")
-    status = asked(root, "status")
-    return status["digest"], status["projection_digest"]
-
-
-def test_a_restored_backup_is_the_same(root: Path, target: Path, tmp_path: Path) -> None:
-    before = digests(root)
-    done = backed_up(root, target)
-    assert (done["segments"], done["damaged"], done["absent"], done["identity"]) == (1, 0, 0, False)
-    fresh = tmp_path / "fresh" / "state"
-    paths = settings(fresh).paths
-    paths.create()
-    result = restore(target, paths, ignore, replace=False)
-    assert (result["identity"], result["setAside"]) == ("none", None)
-    assert digests(fresh) == before
-    assert (fresh / "config.toml").read_text() == (root / "config.toml").read_text()
-    assert asked(fresh, "verify")["ok"] is True
-
-
 def test_neither_key_nor_marker_nor_anything_derived_is_in_it(root: Path, target: Path) -> None:
     assert (root / "identity.key").exists()
     assert (root / "incarnation").exists()
@@ -69,32 +48,6 @@ def test_the_key_is_in_it_where_it_is_asked_for(root: Path, target: Path) -> Non
     assert backed_up(root, target, with_identity=True)["identity"] is True
     assert (target / "identity.key").read_bytes() == (root / "identity.key").read_bytes()
     assert (target / "identity.key").stat().st_mode & 0o077 == 0
-
-
-def test_what_is_written_after_a_restore_is_a_new_incarnation(root: Path, target: Path) -> None:
-    backed_up(root, target)
-    asked(root, "memory.add", text="after the backup")
-    restore(target, settings(root).paths, ignore, replace=True)
-    asked(root, "memory.add", text="after the restore")
-    with opened(root) as local:
-        home = local.feeds.heads(local.feeds.home())
-        assert len({head.feed.inc for head in home}) == 2
-        assert local.feeds.forks() == []
-
-
-def test_what_was_there_is_set_aside_and_not_without_being_asked(root: Path, target: Path) -> None:
-    backed_up(root, target)
-    asked(root, "memory.add", text="after the backup")
-    paths = settings(root).paths
-    with pytest.raises(BadInput, match="of its own") as refusal:
-        restore(target, paths, ignore, replace=False)
-    assert "--replace" in refusal.value.hint
-    done = restore(target, paths, ignore, replace=True)
-    aside = root / str(done["setAside"])
-    assert (aside / "canonical" / "feeds.db").exists()
-    asked(root, "prepare-context")
-    texts = [entry["content"] for entry in items(asked(root, "memory.list"), "items")]
-    assert texts == ["the pump is primed from the north"]
 
 
 def test_a_second_backup_copies_what_is_new_and_drops_what_is_gone(root: Path, target: Path) -> None:
