@@ -38,21 +38,23 @@ class Projector:
         self._lock = threading.Lock()
         self._follower: Follower | None = None
         self._inode = 0
+        self._begun = 0
+        self._done = 0
 
     def catch_up(self, progress: Progress | None = None) -> int:
-        """Bring the projection level with the feeds; return how many operations were new to it.
+        """Bring the projection level with the feeds; return how many operations this call took in.
 
-        Raises the tree's errors for faults of the disk; nothing is lost by them, and the next call goes on.
+        All who ask while one call runs share the next, which begins after each of them has asked.  Raises the
+        tree's errors for faults of the disk; nothing is lost by them, and the next call goes on.
         """
+        wanted = self._begun + 1
         with self._lock, faults(NAME):
-            try:
-                return self._follow(progress)
-            except (sqlite3.DatabaseError, msgspec.MsgspecError, OtherFeeds) as error:
-                self._close()
-                if not _is_worthless(error):
-                    raise
-                discard_projection(self._path)
-                return self._follow(progress)
+            if self._done >= wanted:
+                return 0
+            self._begun += 1
+            applied = self._follow_or_begin_anew(progress)
+            self._done = self._begun
+            return applied
 
     def rebuild(self, progress: Progress | None = None) -> int:
         """Make the projection anew beside the old one, which serves until it is replaced."""
@@ -84,6 +86,16 @@ class Projector:
         """Close the file; a later call opens it again."""
         with self._lock:
             self._close()
+
+    def _follow_or_begin_anew(self, progress: Progress | None) -> int:
+        try:
+            return self._follow(progress)
+        except (sqlite3.DatabaseError, msgspec.MsgspecError, OtherFeeds) as error:
+            self._close()
+            if not _is_worthless(error):
+                raise
+            discard_projection(self._path)
+            return self._follow(progress)
 
     def _follow(self, progress: Progress | None) -> int:
         follower = self._opened()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from crdt.projection_ledger import Ledger
 from tests.crdt.memory_feeds import MemoryFeeds
 from tests.crdt.mounts import run_with_small_files
 from tests.crdt.projection_kit import Author, project, projected, reader_of, reduced
+from tests.kit import wait_until
 
 FILL = """
 import sys
@@ -257,6 +259,52 @@ def test_many_threads_catch_up_at_once(path: Path, ann: Author) -> None:
         for thread in threads:
             thread.join()
     assert sorted(applied) == [0] * 7 + [50]
+
+
+class CountingLock:
+    """A lock that knows how many have asked for it."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        self.asked += 1
+        self._lock.acquire()
+
+    def __exit__(self, *_error: object) -> None:
+        self._lock.release()
+
+
+def test_all_who_ask_while_one_call_runs_share_the_next(
+    path: Path, ann: Author, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feeds = MemoryFeeds(ann.entries)
+    began, free, runs = threading.Event(), threading.Event(), []
+    refresh = projection_follow.Follower.refresh
+
+    def slow(follower: projection_follow.Follower) -> None:
+        runs.append(1)
+        began.set()
+        free.wait(20)
+        refresh(follower)
+
+    monkeypatch.setattr(projection_follow.Follower, "refresh", slow)
+    with closing(Projector(path, feeds)) as projector, ThreadPoolExecutor(6) as pool:
+        monkeypatch.setattr(projector, "_lock", lock := CountingLock())
+        first = pool.submit(projector.catch_up)
+        assert began.wait(20)
+        ann.memory("late")
+        feeds.take(ann.entries)
+        others = [pool.submit(projector.catch_up) for _ in range(5)]
+        wait_until(lambda: lock.asked == 6, "all others wait")
+        free.set()
+        first.result(20)
+        for other in others:
+            other.result(20)
+        assert len(runs) == 2
+    with reader_of(path, feeds) as reader:
+        assert reader.watermark() == feeds.head()
 
 
 def test_a_rebuild_serves_the_old_one_until_the_new_one_is_whole(path: Path, ann: Author) -> None:
