@@ -260,6 +260,18 @@ class Archive:
             raise Damaged(f"fragment {sha256.hex()} has other bytes than its name says")
         return self.log.take_fragment(Body(sha256=sha256.hex(), data=data))
 
+    def gone_tails(self, current: Mapping[str, Segment]) -> set[bytes]:
+        """Name fragments that wait, though another node's segment had them and its replacement has not.
+
+        `current` are the segments that the log names now.
+        """
+        taken = frozenset(sha256 for sha256, _, _ in self.log.tails())
+        taken -= {sha256 for sha256, _, _ in self.log.own_tails()}
+        gone = self._sealed_among(taken)
+        for segment in current.values() if gone else ():
+            gone.difference_update(sha256 for sha256, _ in segment.fragments)
+        return gone
+
     def sweep(self) -> int:
         """Remove stray temporary files, replaced segments, and old ones that nothing names; count them.
 
@@ -269,8 +281,8 @@ class Archive:
         current = self.current()
         replaced, kept = self._replaced()
         replaced -= current.keys() | kept
-        if sealed := self._sealed_among(self.log.wanted().fragments):
-            self.log.forget_wanted(sorted(sealed))
+        if left := self._sealed_among(self.log.wanted().fragments) | self.gone_tails(current):
+            self.log.forget_fragments(sorted(left))
         with faults("canonical/segments"):
             left = [name for name in self.segments.names() if name in replaced]
             for name in left:

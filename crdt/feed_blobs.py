@@ -109,6 +109,10 @@ class BlobTables:
     def take_segment(self, segment: bytes, fragments: Iterable[bytes]) -> None:
         """Want a segment no longer, which is durable now, nor what it holds and came from elsewhere."""
         self._connection.execute(_HAVE, (segment, True))
+        self.forget_taken(fragments)
+
+    def forget_taken(self, fragments: Iterable[bytes]) -> None:
+        """Want fragments no longer, and drop those that came from elsewhere."""
         names = list(fragments)
         self._connection.executemany(_DROP_TAKEN, ((sha256,) for sha256 in names))
         self.forget_fragments(names)

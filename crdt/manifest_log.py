@@ -73,9 +73,9 @@ class FeedManifests:
         name = bytes.fromhex(segment)
         self.store.run(lambda committer: committer.blobs.take_segment(name, fragments))
 
-    def forget_wanted(self, fragments: Sequence[bytes]) -> None:
-        """Want fragments no longer that some segment has."""
-        self.store.run(lambda committer: committer.blobs.forget_fragments(fragments))
+    def forget_fragments(self, fragments: Sequence[bytes]) -> None:
+        """Want fragments of other nodes no longer, and drop those that came: segments have or had them."""
+        self.store.run(lambda committer: committer.blobs.forget_taken(fragments))
 
     def fold(self) -> None:
         """Leave nothing readable of what was dropped; raises `Unavailable` while another reads it."""

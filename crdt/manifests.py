@@ -125,8 +125,8 @@ class ManifestLog(Protocol):
         """Want a segment no longer, whose file is durable, nor the fragments in it."""
         ...
 
-    def forget_wanted(self, fragments: Sequence[bytes]) -> None:
-        """Want fragments no longer that some segment has."""
+    def forget_fragments(self, fragments: Sequence[bytes]) -> None:
+        """Want fragments of other nodes no longer, and drop those that came: segments have or had them."""
         ...
 
     def fold(self) -> None:

@@ -22,6 +22,7 @@ from retrieval.index_elsewhere import Elsewhere
 from retrieval.index_relocation import relocate
 from retrieval.index_rows import Drafts, Placed, Tally, drafts, positioned
 from retrieval.index_writer import POPULATION_CONVERSATION, Home, IndexWriter
+from retrieval.memory_rows import SOURCES
 from retrieval.whole import prompt_of, stream_of, whole_of
 
 _WATERMARK = "archive_seq"
@@ -49,6 +50,7 @@ class ArchiveFollower:
         self._rows = ConversationRows(index.connection)
         self._catalog = Catalog(index.connection, archive)
         self._elsewhere = Elsewhere(index.connection)
+        self._gone: set[bytes] = set()
 
     def watermark(self) -> int:
         """Tell the last manifest that the index has applied."""
@@ -72,6 +74,7 @@ class ArchiveFollower:
         if start >= self._archive.log.head() and not come:
             return done
         current = self._archive.current()
+        self._gone = self._archive.gone_tails(current)
         with self._index.transaction():
             for row in sorted(relocate(self._index.connection, self._archive, current)):
                 self._make_again(self._rows.identity(row), done)
@@ -128,12 +131,13 @@ class ArchiveFollower:
         if isinstance(logged.manifest, Segment) and logged.manifest.sha256 not in current:
             return []
         try:
-            return [(stored, decode_fragment(data)) for stored, data in self._archive.load(logged)]
+            loaded = [(stored, decode_fragment(data)) for stored, data in self._archive.load(logged)]
         except BlobAbsent:
             return []
         except Damaged:
             done.damaged += 1
             return []
+        return [item for item in loaded if bytes.fromhex(item[0].sha256) not in self._gone]
 
     def _bring(self, items: Items, done: Applied) -> None:
         grouped: dict[str, list[tuple[Stored, Fragment]]] = {}
@@ -141,7 +145,9 @@ class ArchiveFollower:
         for stored, fragment in items:
             known = self._catalog.place(stored.sha256)
             if known is None:
-                grouped.setdefault(fragment.conversation_id, []).append((stored, fragment))
+                # Memory has these names in the index, wherever an archive that says so came from.
+                if fragment.source not in SOURCES:
+                    grouped.setdefault(fragment.conversation_id, []).append((stored, fragment))
                 continue
             self._index.place_fragments(known.conversation, [(stored, fragment.redactor_version)])
             if stored.hlc < known.hlc:

@@ -49,7 +49,7 @@ def relocate(connection: sqlite3.Connection, archive: Archive, current: Mapping[
 
 
 def _stale(connection: sqlite3.Connection, archive: Archive, current: Mapping[str, Segment]) -> set[bytes]:
-    waiting = {sha256 for sha256, _, _ in archive.log.tails()}
+    waiting = {sha256 for sha256, _, _ in archive.log.tails()} - archive.gone_tails(current)
     named = {bytes.fromhex(name) for name in current}
     return {
         sha256

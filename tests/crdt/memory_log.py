@@ -76,7 +76,7 @@ class MemoryLog:
     def take_segment(self, segment: str, fragments: Sequence[bytes]) -> None:
         """Want nothing."""
 
-    def forget_wanted(self, fragments: Sequence[bytes]) -> None:
+    def forget_fragments(self, fragments: Sequence[bytes]) -> None:
         """Want nothing."""
 
     def fold(self) -> None:
