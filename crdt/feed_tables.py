@@ -78,6 +78,7 @@ _PLACE = """
 SELECT f.space, f.author, f.inc, e.seq, e.hlc FROM entries e JOIN feeds f ON f.id = e.feed WHERE e.hash = ?
 """
 _TAKEN = "SELECT 1 FROM entries WHERE feed = ? AND seq = ?"
+_PROBE = ("INSERT INTO tails (sha256, hlc, body) VALUES (x'', 0, x'')", "DELETE FROM tails WHERE sha256 = x''")
 _TOP = "SELECT coalesce(max(seq), 0) FROM entries WHERE feed = ?"
 _EXTENT = "SELECT coalesce(max(seq), 0), count(*) FROM entries WHERE feed = ? AND void = 0"
 _LEAVES = """
@@ -136,6 +137,11 @@ class FeedTables:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
+
+    def probe(self) -> None:
+        """Write something and take it away, so that the commit has a page to bring to the disk."""
+        for statement in _PROBE:
+            self.connection.execute(statement)
 
     def head(self) -> int:
         """Tell the place of the newest entry, 0 for none."""

@@ -229,6 +229,10 @@ class FeedStore:
         """Why nothing can be written at this moment; None while all is well."""
         return self._writing.writer.fault if self._writing else None
 
+    def probe(self) -> None:
+        """Try the disk by a write that changes nothing; raises why it can't be written, which `fault` keeps."""
+        self.run(lambda committer: committer.tables.probe())
+
     def quick_check(self) -> list[str]:
         """Ask SQLite whether the file is whole; empty when it is."""
         with faults(NAME), closing(open_reader(self._path)) as connection:

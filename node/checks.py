@@ -29,15 +29,16 @@ if TYPE_CHECKING:
 
 CODES = (
     "aliases_malformed", "aliases_ok", "archive_damaged", "archive_dead", "archive_fresh", "archive_lost",
-    "archive_missing", "archive_stale", "archive_unreadable", "archive_verified", "check_failed", "clock_ok",
-    "clock_skew", "configuration_invalid", "configuration_missing", "configuration_ok", "disk_full",
-    "disk_low", "disk_ok", "identity_missing", "identity_new", "identity_ok", "identity_unusable",
-    "index_ahead", "index_behind", "index_coherent", "index_damaged",
-    "index_incoherent", "index_incompatible", "index_missing", "index_unreadable", "index_verified",
-    "node_down", "node_running", "node_stale_socket", "notes_gone", "notes_present", "refresh_dead",
-    "refresh_fresh", "refresh_invalid", "refresh_never_recorded", "refresh_stale", "retention_near",
-    "retention_ok", "retention_partial", "segment_damaged", "sqlite_ok", "sqlite_without_fts5",
-    "state_modes_ok", "state_modes_open", "state_read_only", "store_damaged", "substrings_behind",
+    "archive_missing", "archive_stale", "archive_unreadable", "archive_verified", "ballast_dropped",
+    "ballast_kept", "check_failed", "clock_ok", "clock_skew", "configuration_invalid",
+    "configuration_missing", "configuration_ok", "disk_full", "disk_low", "disk_ok", "entries_pending",
+    "feed_forked", "feeds_whole", "identity_missing", "identity_new", "identity_ok", "identity_unusable",
+    "index_ahead", "index_behind", "index_coherent", "index_damaged", "index_incoherent",
+    "index_incompatible", "index_missing", "index_unreadable", "index_verified", "node_down", "node_running",
+    "node_stale_socket", "notes_gone", "notes_present", "refresh_dead", "refresh_fresh", "refresh_invalid",
+    "refresh_never_recorded", "refresh_stale", "retention_near", "retention_ok", "retention_partial",
+    "segment_damaged", "sqlite_ok", "sqlite_without_fts5", "state_modes_ok", "state_modes_open",
+    "state_read_only", "store_damaged", "store_ok", "store_read_only", "substrings_behind",
     "substrings_level", "watch_limited", "watch_ok",
 )  # fmt: skip
 """Every word that a check may say; a word never changes its meaning."""
@@ -169,6 +170,15 @@ class Look:
             return IndexFacts(fault="incompatible" if self.paths.index_db.exists() else "missing")
         except AtriumError as error:
             return IndexFacts(fault=_fault_of(error))
+
+    @cached_property
+    def newest_entry_s(self) -> float:
+        """Tell the highest clock among all entries, 0 where that can't be told."""
+        try:
+            return milliseconds_of(self.local.feeds.read(lambda tables: tables.last_hlc())) / 1000
+        except AtriumError:
+            # Feeds that are absent or can't be read are the matter of another check.
+            return 0.0
 
     @cached_property
     def socket(self) -> SocketState:

@@ -124,8 +124,8 @@ def check_notes(look: Look) -> Check | None:
 
 
 def check_clock(look: Look) -> Check:
-    """Compare the wall clock with what is possible, and with the archive's newest entry."""
-    behind_s = (look.archive.newest_s or 0.0) - look.now_s
+    """Compare the wall clock with what is possible, and with the newest entry of all feeds."""
+    behind_s = look.newest_entry_s - look.now_s
     if look.now_s >= CLOCK_S_MIN and behind_s <= CLOCK_AHEAD_S_MAX:
         return Check(name="clock", code="clock_ok")
     hint = "set this machine's clock; order is kept until then, ages are wrong"

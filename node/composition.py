@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from crdt.store import FeedStore
     from mesh.identity import Identity
     from node.config import NodeConfig
+    from node.keeper import Keeper
     from node.local_store import LocalStore
     from node.paths import StatePaths
     from node.workers import FollowSoon
@@ -51,6 +52,8 @@ class Local:
         """Held by who reads a record to change it."""
         self.follow_soon: FollowSoon | None = None
         """How a node brings its index level from another thread than the writing one."""
+        self.keeper: Keeper | None = None
+        """What a node knows of its store; nobody else keeps it."""
 
     @property
     def paths(self) -> StatePaths:

@@ -23,6 +23,7 @@ from aiohttp import web
 
 from crdt.errors import AtriumError, BadInput, StateBusy
 from node.config import NodeConfig, capture_roots
+from node.keeper import STEP_S, Keeper
 from node.lock import StateLock, read_holder
 from node.logs import Logger, open_log
 from node.paths import StatePaths, ensure_private, write_error
@@ -77,6 +78,7 @@ class _Node:
 
     async def _run(self, port: socket.socket, announce: Callable[[int], None]) -> None:
         local = await self._workers.write(self._open)
+        local.keeper = keeper = Keeper(local, self._log)
         local.follow_soon = self._workers.follow_soon(partial(self._follow_records, local))
         number = int(port.getsockname()[1])
         gate = Gate(workers=self._workers, local=local, log=self._log, port=number)
@@ -86,7 +88,7 @@ class _Node:
             await self._listen(gate, port, listeners)
             announce(number)
             self._log.info("node_started", version=VERSION, process=os.getpid())
-            await self._serve_until_stopped(gate, local)
+            await self._serve_until_stopped(gate, self._parts(local, keeper))
         finally:
             await self._end(listeners, local)
         self._log.info("node_stopped")
@@ -94,7 +96,13 @@ class _Node:
     def _open(self) -> Local:
         from node.composition import open_local
 
-        return open_local(self._config, writable=True, served_by="node")
+        local = open_local(self._config, writable=True, served_by="node")
+        try:
+            local.feeds.head()
+        except AtriumError as error:
+            # What the index knows is answered all the same, and each write says what is wrong.
+            self._log.error("store_not_opened", **describe(error))
+        return local
 
     async def _listen(self, gate: Gate, port: socket.socket, listeners: AsyncExitStack) -> None:
         near = open_socket(self._config.paths)
@@ -105,9 +113,9 @@ class _Node:
             listeners.push_async_callback(runner.cleanup)
             await web.SockSite(runner, listener, backlog=BACKLOG).start()
 
-    async def _serve_until_stopped(self, gate: Gate, local: Local) -> None:
+    async def _serve_until_stopped(self, gate: Gate, services: list[Service]) -> None:
         async with asyncio.TaskGroup() as group:
-            parts = [group.create_task(supervise(part, self._log)) for part in self._parts(local)]
+            parts = [group.create_task(supervise(service, self._log)) for service in services]
             await gate.stop.wait()
             self._log.info("node_stopping")
             self._deadline.start()
@@ -115,11 +123,15 @@ class _Node:
             for part in parts:
                 part.cancel()
 
-    def _parts(self, local: Local) -> list[Service]:
+    def _parts(self, local: Local, keeper: Keeper) -> list[Service]:
         roots = capture_roots(self._config)
         capture = partial(self._capture, local)
         interval_s = self._config.capture.scan_interval_s
-        parts = [Service(name="index", run=partial(self._catch_up, local))]
+        parts = [
+            Service(name="index", run=partial(self._catch_up, local)),
+            Service(name="store_check", run=partial(self._workers.read, keeper.check)),
+            Service(name="store", run=partial(self._keep, keeper)),
+        ]
         if self._config.capture.watch:
             parts.append(Service(name="scan", run=partial(scan_regularly, roots, capture, interval_s)))
             parts.append(Service(name="watch", run=Watcher(roots, capture, self._log).run))
@@ -129,6 +141,12 @@ class _Node:
         """Bring the index level with the archive, which grew while no node ran."""
         call = self._workers.start_call(lambda _document: None)
         await self._workers.write(partial(catch_up, local, call.progress))
+
+    async def _keep(self, keeper: Keeper) -> None:
+        """Keep the store able to write, until cancelled."""
+        while True:
+            await self._workers.read(keeper.step)
+            await asyncio.sleep(STEP_S)
 
     def _follow_records(self, local: Local) -> None:
         """Bring the index level with records that were just committed; a failure is left to the next ones."""

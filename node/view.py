@@ -16,6 +16,7 @@ from node.composition import Local
 def reading(local: Local) -> Iterator[Local]:
     """Open the same state directory for reading, for the length of a block; nothing is created."""
     view = Local(local.config, writable=False, served_by=local.served_by)
+    view.keeper = local.keeper
     try:
         yield view
     finally:

@@ -130,7 +130,15 @@ class Workers:
     async def _in(self, lane: Lane, work: Callable[[], T]) -> T:
         if self._stopping.is_set():
             raise _stopping_error()
-        return await asyncio.wrap_future(lane.submit(work))
+        future = lane.submit(work)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if future.cancelled() and task is not None and not task.cancelling():
+                # It still waited for its turn when the lane was closed.
+                raise _stopping_error() from None
+            raise
 
 
 class FollowSoon:

@@ -17,6 +17,7 @@ from archivist.capture import CaptureOptions, CaptureReport, CaptureState, Roots
 from archivist.fragments import FragmentMaker
 from archivist.providers import PROVIDERS
 from crdt.errors import BadInput
+from node.ballast import refuse_on_low_space
 from node.services.catalog import Document, Progress
 from node.services.level import bring_level
 from node.services.refresh import stamp_refresh
@@ -48,6 +49,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         with reading(local) as view:
             report = survey(view.local_store, maker, roots, options)
     else:
+        refuse_on_low_space(local.paths)
         report = _capture(local, maker, (roots, options), progress)
     words_s = time.monotonic() - began_s
     if not request.dry_run:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from node import checks_data, checks_identity, checks_state
+from node import checks_data, checks_identity, checks_state, checks_store
 from node.checks import CODES, Checker, Look, Severity, Surroundings, run_checks
 from node.services.catalog import Document, Progress
 from node.services.requests import DoctorRequest, Request
@@ -26,7 +26,11 @@ CHECKS: tuple[Checker, ...] = (
     checks_data.check_clock,
     checks_state.check_disk,
     checks_state.check_modes,
+    checks_store.check_ballast,
     checks_identity.check_identity,
+    checks_store.check_store,
+    checks_store.check_feeds,
+    checks_store.check_pending,
     checks_data.check_refresh,
     checks_data.check_archive,
     checks_data.check_retention,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from archivist.ingest import IngestReport, IngestState, Standing, ingest
 from archivist.known import KnownEvents
 from crdt.errors import BadInput
+from node.ballast import refuse_on_low_space
 from node.local_store import IngestedLine
 from node.services.catalog import Document, Progress
 from node.services.level import bring_level
@@ -31,6 +32,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         raise TypeError(request)
     if not request.path:
         raise BadInput("no file was named", hint="run `atrium ingest FILE`")
+    refuse_on_low_space(local.paths)
     bring_level(local, progress)
     redactor = local.redactor
     known = local.local_store.ingested(redactor.version)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crdt.errors import BadInput
+from node.ballast import refuse_on_low_space
 from node.local_store import NoteRoot
 from node.services.catalog import Document, Progress
 from node.services.level import bring_level
@@ -32,6 +33,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         raise BadInput("--provider is a name of 1 to 64 characters", hint="use `--provider brain`")
     root = Path(request.root)
     walk = walk_notes(root, request.exclude)
+    refuse_on_low_space(local.paths)
     bring_level(local, progress)
     filed = NoteRoot(
         path=str(root),

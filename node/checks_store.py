@@ -1,0 +1,63 @@
+"""Checks of the canonical store: can it be written, is it whole, does anything in it wait or contradict."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from crdt.errors import Damaged, IndexUnavailable
+from crdt.pending import PendingTable
+from crdt.sqlite import MENDS
+from node.checks import Check, Look, Severity
+
+NAME: Final = "store"
+
+
+def check_store(look: Look) -> Check | None:
+    """See how the store stands for the node that has it open; without a node nobody has."""
+    keeper = look.local.keeper
+    if keeper is None:
+        return None
+    fault = keeper.fault
+    if keeper.damage or isinstance(fault, Damaged):
+        return Check(name=NAME, code="store_damaged", severity=Severity.BROKEN, hint=MENDS["canonical"])
+    if fault is not None:
+        hint = "nothing can be kept: free some space, or let the node write there; it goes on by itself"
+        return Check(name=NAME, code="store_read_only", severity=Severity.BROKEN, hint=hint)
+    return Check(name=NAME, code="store_ok")
+
+
+def check_ballast(look: Look) -> Check | None:
+    """See whether the running node has its reserve for a full disk."""
+    keeper = look.local.keeper
+    if keeper is None or keeper.is_reserved is None:
+        return None
+    if keeper.is_reserved:
+        return Check(name="ballast", code="ballast_kept")
+    hint = "free 320 MiB or more; until then small writes live on what is left, and no transcript is taken in"
+    return Check(name="ballast", code="ballast_dropped", severity=Severity.WARN, hint=hint)
+
+
+def check_feeds(look: Look) -> Check | None:
+    """See whether any feed was written by two nodes with one key."""
+    try:
+        forks = look.local.feeds.forks()
+    except IndexUnavailable:
+        return None
+    if not forks:
+        return Check(name="feeds", code="feeds_whole")
+    hint = (
+        "two machines wrote as one, perhaps from a copied state directory: `atrium feeds` names the feed"
+    )
+    return Check(name="feeds", code="feed_forked", severity=Severity.WARN, hint=hint)
+
+
+def check_pending(look: Look) -> Check | None:
+    """See whether entries of other nodes wait for something that has not come."""
+    try:
+        is_empty = look.local.feeds.read(lambda tables: PendingTable(tables.connection).is_empty())
+    except IndexUnavailable:
+        return None
+    if is_empty:
+        return None
+    hint = "entries of other nodes wait for an earlier one, a membership or their moment: see `atrium feeds`"
+    return Check(name="pending", code="entries_pending", severity=Severity.WARN, hint=hint)
