@@ -1,8 +1,9 @@
-"""Find things again: a disposable index over archive and notes, and the answers from it.
+"""Find things again: a disposable index over archive, shared memory and notes, and the answers from it.
 
-`records` turns events and notes into index records, `index` keeps them, `words` and `substring`
-are the two lanes that look something up, `fusion` joins lanes, and `context` makes the bounded,
-attributed answer that an agent reads.  `scope` decides which project a directory belongs to,
+`follow`, `record_follow` and `notes` bring the index level with the archive, the records of shared
+memory and a person's notes; `words` and `substrings` are the two lanes that look something up, and
+`context` makes the bounded, attributed answer that an agent reads.  `superseded` keeps which records
+were replaced by which.  `scope` decides which project a directory belongs to,
 `chunk` and `notes` cut Markdown by its headings, `excerpt` picks the part of a text that is worth
 showing.
 
@@ -23,6 +24,7 @@ Invariants
 ----------
 - Filters apply inside the index, never to a list that was cut already.
 - Reading changes nothing: no counter, no rank, no confidence.
+- What was superseded ranks behind all that holds, and expired memory is in no answer.
 - Equal scores are ordered by record id, so that two machines answer alike.
 - A lane that can't answer says so in the answer; an empty answer means that nothing was found.
 - Every query has one budget of time for all its passes, and says when it ran out.

@@ -15,7 +15,7 @@ from typing import NewType
 
 from crdt.sqlite import faults
 from retrieval.index_reader import IndexReader
-from retrieval.index_schema import NAME
+from retrieval.index_schema import MEMORY_GENERATION, MEMORY_WATERMARK, NAME
 
 Revision = NewType("Revision", tuple[object, ...])
 """Equal for as long as no record comes, goes or changes, whichever process asks."""
@@ -50,13 +50,15 @@ class Contents:
 class Health:
     """Whether the index's parts agree: `watermark` is the last manifest of the archive that it applied.
 
-    `substrings_left` counts the records that the substring lane has not taken in.
+    `memory` is the making of the projection that it follows, None for none, and the last change that it has
+    applied of it.  `substrings_left` counts the records that the substring lane has not taken in.
     """
 
     watermark: int
     records: int
     texts: int
     substrings_left: int
+    memory: tuple[str | None, int] = (None, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,10 @@ def health(reader: IndexReader) -> Health:
             records=int(str(_one(reader, _RECORDS))),
             texts=texts,
             substrings_left=int(str(_one(reader, _LANE_RECORDS_LEFT, seen))) if seen else texts,
+            memory=(
+                _text_or_none(reader.meta(MEMORY_GENERATION)),
+                int(reader.meta(MEMORY_WATERMARK) or 0),
+            ),
         )
 
 

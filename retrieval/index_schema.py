@@ -30,6 +30,9 @@ from crdt.sqlite import faults, open_reader, open_writer
 
 VERSION = 3
 NAME = "derived/index.db"
+MEMORY_WATERMARK = "memory_change"
+MEMORY_GENERATION = "memory_generation"
+"""Values of `meta`: up to which change the index is level with shared memory, and of which projection."""
 
 _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT",

@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterable, Sequence
 from crdt.edges import SUPERSEDES
 from crdt.projection_reader import Change, ProjectionReader, RecordView
 from retrieval.index_memory import MemoryRows
+from retrieval.index_schema import MEMORY_GENERATION, MEMORY_WATERMARK
 from retrieval.index_writer import IndexWriter
 from retrieval.memory_rows import Memory, memory_of
 
 BATCH_RECORDS = 500
-_WATERMARK = "memory_change"
-_GENERATION = "memory_generation"
 _NAMES = "memory_names"
 _SWEEP_DUE = "memory_sweep_due"
 _ID_CHARS = 64
@@ -40,8 +39,8 @@ class RecordFollower:
 
     def watermark(self) -> int:
         """Tell the last change that the index has applied of the present projection."""
-        is_same = self._index.meta(_GENERATION) == self._reader.generation()
-        return int(self._index.meta(_WATERMARK) or 0) if is_same else 0
+        is_same = self._index.meta(MEMORY_GENERATION) == self._reader.generation()
+        return int(self._index.meta(MEMORY_WATERMARK) or 0) if is_same else 0
 
     def catch_up(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Apply every change after the watermark; return how many index records came or went.
@@ -56,7 +55,7 @@ class RecordFollower:
             with self._index.transaction():
                 written += self._apply(changes)
                 self._index.set_meta(_NAMES, json.dumps(self._names))
-                self._index.set_meta(_WATERMARK, after)
+                self._index.set_meta(MEMORY_WATERMARK, after)
             if progress:
                 progress(after - start, max(head, after) - start)
         return written + self._sweep()
@@ -64,16 +63,15 @@ class RecordFollower:
     def _begin(self) -> None:
         """Start over where the projection is another one, or a node has another name than in the index."""
         self._names = json.loads(str(self._index.meta(_NAMES) or "{}"))
-        generation = self._reader.generation()
-        is_other = self._index.meta(_GENERATION) != generation
-        renamed = [key for key, name in self._names.items() if self._called(key) != name]
-        if not is_other and not renamed:
+        generation, followed = self._reader.generation(), self._index.meta(MEMORY_GENERATION)
+        is_other = followed != generation
+        if not is_other and all(self._called(key) == name for key, name in self._names.items()):
             return
         with self._index.transaction():
             self._names = {}
-            self._index.set_meta(_WATERMARK, 0)
-            self._index.set_meta(_GENERATION, generation)
-            if is_other:
+            self._index.set_meta(MEMORY_WATERMARK, 0)
+            self._index.set_meta(MEMORY_GENERATION, generation)
+            if is_other and followed is not None:
                 self._index.set_meta(_SWEEP_DUE, 1)
 
     def _apply(self, changes: Sequence[Change]) -> int:

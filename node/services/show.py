@@ -48,7 +48,9 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:  # n
                 "records": reader.count_of_conversation(hit.row),
             },
             "around": _around(reader, hit, around),
-            "conflicts": [] if hit.note_path else conflicts_of(local, reader, hit.conversation_id),
+            "conflicts": []
+            if hit.note_path or hit.author
+            else conflicts_of(local, reader, hit.conversation_id),
         }
 
 

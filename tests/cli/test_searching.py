@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.searching import describe
 from tests.cli.conftest import Said, Shell
 
 
@@ -72,3 +73,9 @@ def test_without_an_index_the_mend_is_named(shell: Shell) -> None:
 @pytest.mark.parametrize("words", [("",), (" \n",), ("x", "--limit", "0"), ("x", "--fusion", "none")])
 def test_what_makes_no_sense_is_refused(filled: Shell, words: tuple[str, ...]) -> None:
     filled.run("search", *words).refused()
+
+
+def test_a_hit_says_who_wrote_it_and_what_took_its_place() -> None:
+    hit = {"provider": "memory", "role": "memory", "author": "local@desk", "superseded_by": "3f9a12c0" * 8}
+    assert describe(hit) == "memory · memory · local@desk · superseded by 3f9a12c03f9a"
+    assert describe(hit | {"author": None, "superseded_by": None}) == "memory · memory"

@@ -37,14 +37,14 @@ def index_id(source: str, record: str) -> str:
 class Shared:
     """Feeds of one home with one founder, what is derived of them, and names of nodes that can change."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, founder: str = "desk") -> None:
         self.root = root
-        self.desk = Author("desk")
+        self.desk = Author(founder)
         self.authors = [self.desk]
         self.feeds = MemoryFeeds()
         self.projector = Projector(root / "projection.db", self.feeds)
         self.index = IndexWriter(open_index_writer(root / "index.db"))
-        self.names: dict[bytes, str] = {self.desk.signer.public_key: "desk"}
+        self.names: dict[bytes, str] = {self.desk.signer.public_key: founder}
 
     def space(self, name: str, *, kind: str = "home") -> Author:
         """Found another space."""
@@ -69,7 +69,11 @@ class Shared:
             self.feeds.take(author.entries)
         self.projector.catch_up()
         with reader_of(self.root / "projection.db", self.feeds) as reader:
-            yield RecordFollower(self.index, reader, lambda _space, key: self.names[key])
+            yield RecordFollower(self.index, reader, self.name_of)
+
+    def name_of(self, space: bytes, key: bytes) -> str:
+        """Name a node; raises `KeyError` for a space or a key that is not of these feeds."""
+        return {author.space: self.names for author in self.authors}[space][key]
 
     def follow(self) -> int:
         """Bring projection and index level."""

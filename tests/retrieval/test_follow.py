@@ -279,3 +279,10 @@ def test_a_strange_timestamp_is_no_trouble(kept: Kept) -> None:
     kept.letters()
     with kept.rebuilt() as fresh:
         assert contents(kept) == contents(fresh)
+
+
+def test_an_archive_can_put_nothing_in_the_place_of_memory(kept: Kept) -> None:
+    identity = conversation_id("memory", "r1")
+    kept.append(fragment([event(0)], source="memory", source_id="r1", conversation_id=identity))
+    kept.append(fragment([event(0)]))
+    assert kept.index.connection.execute("SELECT source FROM conversations").fetchall() == [("codex",)]

@@ -45,7 +45,7 @@ def made_anew(shared: Shared) -> list[tuple[object, ...]]:
     path = shared.root / "anew.db"
     fresh = IndexWriter(open_index_writer(path))
     with reader_of(shared.root / "projection.db", shared.feeds) as reader:
-        RecordFollower(fresh, reader, lambda _space, key: shared.names[key]).catch_up()
+        RecordFollower(fresh, reader, shared.name_of).catch_up()
     found = everything(fresh)
     fresh.connection.close()
     path.unlink()
@@ -277,7 +277,7 @@ def restored(shared) -> Iterator[Shared]:
     say_all_sorts(shared)
     shared.follow()
     (shared.root / "restored").mkdir()
-    made = Shared(shared.root / "restored")
+    made = Shared(shared.root / "restored", "attic")
     made.index.connection.close()
     made.index = shared.index
     made.desk.memory("all that is left")

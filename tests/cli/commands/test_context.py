@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,10 @@ def test_without_an_index_there_is_a_document_and_status_1(shell: Shell) -> None
 )
 def test_what_makes_no_sense_is_refused(filled: Shell, words: tuple[str, ...]) -> None:
     filled.run("context", *words, "--json").refused()
+
+
+def test_people_read_who_wrote_a_memory(filled: Shell) -> None:
+    filled.run("memory", "add", "the idempotency key lasts a day").ok()
+    said = filled.run("context", "idempotency", "key").ok()
+    assert "shared · " in said.out
+    assert f" · memory · local@{os.uname().nodename} · " in said.out

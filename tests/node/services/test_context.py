@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from typing import cast
 
@@ -14,6 +15,9 @@ from node.composition import open_local
 from node.services.context import CHARS_MAX, LIMIT_MAX, handle
 from node.services.requests import ContextRequest
 from retrieval.context import WARNINGS
+from tests.node.asking import asked, items
+from tests.node.services.memory_kit import keeping
+from tests.node.services.statement_kit import CRANE, NEWER, Yard
 from tests.retrieval.archive_kit import AUTHORED, Indexed, Said, body, ignore, workspace
 
 DOCUMENT = {
@@ -217,3 +221,22 @@ def test_asking_changes_nothing_but_the_log(filled):
 def test_a_log_that_can_t_be_written_is_no_reason_not_to_answer(filled):
     (filled.state / "synthesis").write_text("a file where a directory belongs")
     assert evidence(ask(filled, "Atlas"))
+
+
+def test_evidence_from_memory_says_whose_it_is_and_what_took_its_place(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    yard = Yard(tmp_path)
+    old = yard.remember(CRANE)["record_id"]
+    new = yard.remember(NEWER, old)["record_id"]
+    with keeping(yard.state) as kept:
+        kept.add("the crane is out of order")
+    found = items(
+        asked(yard.state, "context", query="crane", lane="words", project=str(yard.project())), "evidence"
+    )
+    assert [(item["via"], item["trust"], item["superseded_by"]) for item in found] == [
+        ("history", "synthesized", None),
+        ("memory", "shared", None),
+        ("history", "synthesized", new),
+    ]
+    assert found[2]["record_id"] == old
+    assert {item["author"] for item in found} == {f"local@{os.uname().nodename}"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from typing import cast
 
 import pytest
@@ -13,6 +15,9 @@ from node.services.requests import SearchRequest
 from node.services.search import LIMIT_MAX, handle
 from retrieval import every_kind
 from retrieval.models import Deadline
+from tests.node.asking import asked, items
+from tests.node.services.memory_kit import keeping
+from tests.node.services.statement_kit import CRANE, NEWER, Yard
 from tests.retrieval.archive_kit import Indexed, Said, body, ignore, record, workspace
 
 FIELDS = {
@@ -163,3 +168,33 @@ def test_a_scan_that_was_cut_is_told(worked, monkeypatch):
     monkeypatch.setattr(every_kind, "decode_fragment", None)
     monkeypatch.setattr(Deadline, "passed", lambda _self: True)
     assert ask(worked, "heron", all_kinds=True)["warnings"] == ["lexical_budget_exhausted"]
+
+
+@pytest.fixture
+def yard(tmp_path, monkeypatch) -> Yard:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return Yard(tmp_path)
+
+
+def hits_of(yard: Yard, query: str, **more: object) -> list[Mapping[str, object]]:
+    return items(asked(yard.state, "search", query=query, lane="words", directory="/", **more), "hits")
+
+
+def test_shared_memory_says_whose_it_is_and_what_took_its_place(yard):
+    old = yard.remember(CRANE)["record_id"]
+    new = yard.remember(NEWER, old)["record_id"]
+    hits = hits_of(yard, "crane limit", everywhere=True)
+    assert [(hit["record_id"], hit["superseded_by"]) for hit in hits] == [(new, None), (old, new)]
+    assert {hit["author"] for hit in hits} == {f"local@{os.uname().nodename}"}
+    assert {hit["trust"] for hit in hits} == {"synthesized"}
+    assert [hit["record_id"] for hit in hits_of(yard, "crane", limit=1, everywhere=True)] == [new]
+
+
+def test_a_project_finds_its_own_memory_and_what_belongs_to_every_project(yard):
+    with keeping(yard.state) as kept:
+        kept.add("crane of everybody")
+        kept.add("crane of the office", project="office")
+        kept.add("crane of the yard", project="yard")
+    for name in ("yard", "office"):
+        hits = hits_of(yard, "crane", project=str(yard.project(name)))
+        assert {hit["text"] for hit in hits} == {"crane of everybody", f"crane of the {name}"}

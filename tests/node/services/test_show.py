@@ -9,6 +9,8 @@ import pytest
 from crdt.errors import BadInput, IndexUnavailable, NotFound
 from node.services.requests import ShowRequest
 from node.services.show import AROUND_MAX, handle
+from tests.node.asking import asked
+from tests.node.services.statement_kit import CRANE, NEWER, Yard
 from tests.retrieval.archive_kit import AUTHORED, Indexed, Said, body, ignore, record, workspace
 
 Document = dict[str, object]
@@ -96,3 +98,15 @@ def test_turns_have_bounds(indexed, turns):
 def test_without_an_index_it_says_so(tmp_path):
     with pytest.raises(IndexUnavailable):
         show(Indexed(tmp_path / "none"), record("a"))
+
+
+def test_a_piece_of_shared_memory_is_shown_with_what_took_its_place(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    yard = Yard(tmp_path)
+    old = str(yard.remember(CRANE)["record_id"])
+    new = yard.remember(NEWER, old)["record_id"]
+    document = asked(yard.state, "show", record=old[:16])
+    shown = cast("Document", document["record"])
+    assert (shown["title"], shown["superseded_by"], shown["role"]) == ("Crane limit", new, "synthesis")
+    assert cast("Document", document["conversation"])["records"] == 1
+    assert document["conflicts"] == []
