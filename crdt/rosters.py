@@ -15,6 +15,7 @@ class Rosters:
         self._head: tuple[int, bytes] | None = None
         self._folded: dict[bytes, Roster] = {}
         self._all: dict[bytes, Roster] | None = None
+        self._own: dict[tuple[SpaceKind, bytes], bytes | None] = {}
 
     def of(self, space: bytes) -> Roster:
         """Give the roster of a space, the same object until something is said about its members.
@@ -43,16 +44,23 @@ class Rosters:
 
     def own(self, kind: SpaceKind, author: bytes) -> bytes | None:
         """Find the space of a kind that a key owns; of several the one whose genesis is the oldest."""
-        owned = {
-            space for space, roster in self.all().items() if (roster.kind, roster.owner) == (kind, author)
-        }
-        found = [item.entry for item in self._tables.geneses() if item.entry.hash in owned]
-        return min(((entry.hlc, entry.hash) for entry in found), default=(0, None))[1]
+        self._refresh()
+        key = (kind, author)
+        if key not in self._own:
+            self._own[key] = self._oldest(kind, author)
+        return self._own[key]
 
     def local_author(self) -> bytes | None:
         """Tell whose store this is, for who has no key: a private space is never another node's."""
         owners = [roster.owner for roster in self.all().values() if roster.kind == "private"]
         return owners[-1] if owners else None
+
+    def _oldest(self, kind: SpaceKind, author: bytes) -> bytes | None:
+        owned = {
+            space for space, roster in self.all().items() if (roster.kind, roster.owner) == (kind, author)
+        }
+        found = [item.entry for item in self._tables.geneses() if item.entry.hash in owned]
+        return min(((entry.hlc, entry.hash) for entry in found), default=(0, None))[1]
 
     def _refresh(self) -> None:
         head = self._tables.roster_head()
@@ -63,4 +71,4 @@ class Rosters:
         changed = self._tables.roster_spaces(known[0]) if self._tables.has(*known) else set(self._folded)
         for space in changed:
             self._folded.pop(space, None)
-        self._head, self._all = head, None
+        self._head, self._all, self._own = head, None, {}
