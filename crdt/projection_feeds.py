@@ -46,8 +46,12 @@ class FeedReader(Protocol):
         """Give the entries at those places; one that is not there is left out."""
         ...
 
+    def entry(self, sha256: bytes) -> CommittedEntry | None:
+        """Find an entry by its hash."""
+        ...
+
     def roster(self, space: bytes) -> Roster:
-        """Give the roster as of all committed entries; the same object until one of the space is added."""
+        """Give the roster as of all committed entries; the same object until there is more about members."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""One step of the projection: what came in since the watermark, grouped by record, reduced, written.
+"""One step of the projection: what came in behind the watermark, grouped by record, reduced, written.
 
 A record that is new is reduced from what came; one that is known is extended where every operation builds
 on all there was, as most do, and otherwise reduced from all its operations, read back from the feeds.
@@ -26,7 +26,7 @@ BATCH_BYTES_MAX = 8 << 20
 """A batch of large bodies ends early, so that memory stays bounded whatever was written."""
 LOOKUP_PLACES = 128
 """So many operations are read back from the feeds at once; one can have half a mebibyte."""
-_KINDS = (EntryKind.ROSTER, EntryKind.RECORD)
+_KINDS = (EntryKind.ROSTER, EntryKind.RECORD, EntryKind.ERASE)
 
 
 class OtherFeeds(Exception):
@@ -94,14 +94,20 @@ class Follower:
         reduced = self._reduced(arrived)
         applied = sum(len(new.operations) for new in arrived.values())
         records = sum(item.entry.kind == EntryKind.RECORD for item in batch.items)
+        erased = self._erased(batch.items)
         with self._transaction():
             self._rows.put(reduced)
+            for place in erased:
+                self._ledger.mark_stale(place)
             self._ledger.count_unreadable(records - applied)
             self._ledger.set_watermark(batch.end, batch.end_hash)
+        self.refresh()
+        if erased:
+            self._fold()
         return applied
 
     def refresh(self) -> None:
-        """Reduce again what became stale, 500 records a transaction."""
+        """Reduce again what became stale, 500 records a transaction; a crash may have left some."""
         while stale := self._ledger.stale():
             rosters = self._level({row.space for row in stale})
             again = {row.key: _Arrived(type=row.type, roster=rosters[row.space]) for row in stale}
@@ -109,6 +115,16 @@ class Follower:
             with self._transaction():
                 self._rows.put(reduced)
                 self._ledger.freshen(stale)
+
+    def _erased(self, items: Iterable[CommittedEntry]) -> list[int]:
+        """Give the places of what somebody erases; the feeds know whether he may, and then give no body."""
+        named = (item.entry.body or b"" for item in items if item.entry.kind == EntryKind.ERASE)
+        found = (self._feeds.entry(sha256) for sha256 in named)
+        return [target.id for target in found if target is not None]
+
+    def _fold(self) -> None:
+        """Empty the log beside the file, which keeps what was erased; one that is read now empties later."""
+        self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def _level(self, spaces: Iterable[bytes]) -> dict[bytes, Roster]:
         """Give rosters that are noted as those that rows are reduced with from now on."""
@@ -127,7 +143,7 @@ class Follower:
         arrived: dict[Key, _Arrived] = {}
         for item in items:
             entry = item.entry
-            operation = operation_of(entry)
+            operation = operation_of(entry) if entry.kind == EntryKind.RECORD else None
             if operation is None:
                 continue
             roster = rosters[entry.space]

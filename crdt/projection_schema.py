@@ -85,6 +85,8 @@ def open_projection_writer(path: Path) -> sqlite3.Connection:
         discard_projection(path)
         connection = open_writer(path, durable=False)
     try:
+        # What an author has erased may not stay readable in free pages.
+        connection.execute("PRAGMA secure_delete = ON")
         _create_once(connection)
     except BaseException:
         connection.close()

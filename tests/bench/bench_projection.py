@@ -196,9 +196,10 @@ def see(folder: Path) -> list[float]:
 
 def read(folder: Path) -> dict[str, float]:
     """Ask a reader many times; return the median milliseconds of each question."""
-    with closing(open_store(paths(folder)[0], writable=False)) as store:
-        with closing(open_reader_of_projection(paths(folder)[1], store)) as reader:
-            return {name: _median_ms(ask) for name, ask in _questions(reader).items()}
+    feeds, projection = paths(folder)
+    store = open_store(feeds, writable=False)
+    with closing(store), closing(open_reader_of_projection(projection, store)) as reader:
+        return {name: _median_ms(ask) for name, ask in _questions(reader).items()}
 
 
 def _questions(reader: ProjectionReader) -> dict[str, Callable[[], object]]:

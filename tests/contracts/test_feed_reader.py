@@ -65,6 +65,7 @@ def test_empty_feeds_have_nothing(feeds: Feeds) -> None:
     assert feeds.reader.head() == 0
     assert list(feeds.reader.entries()) == []
     assert feeds.reader.by_ids([1, 2]) == {}
+    assert feeds.reader.entry(b"\0" * 32) is None
     with pytest.raises(NotFound):
         feeds.reader.roster(b"\0" * 32)
 
@@ -109,6 +110,15 @@ def test_places_that_are_not_there_are_left_out(feeds: Feeds, feed: Feed) -> Non
     feeds.take(feed.entries)
     head = feeds.reader.head()
     assert feeds.reader.by_ids([head, head + 1]) == {head: feed.entries[0]}
+
+
+def test_an_entry_is_found_by_its_hash_at_its_place(feeds: Feeds, feed: Feed) -> None:
+    feed.records(2)
+    feeds.take(feed.entries)
+    for item in feeds.reader.entries():
+        found = feeds.reader.entry(item.entry.hash)
+        assert found is not None
+        assert (found.id, found.entry) == (item.id, item.entry)
 
 
 def test_what_was_taken_twice_is_there_once(feeds: Feeds, feed: Feed) -> None:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
+
+import msgspec
+
 from crdt.entries import Entry, EntryKind
 from crdt.feed_tables import Committed
 from crdt.roster import Roster
 
 
 class MemoryFeeds:
-    """Keeps entries in a list, in the order in which they are taken; admits whatever it is given."""
+    """Keeps entries in a list, in the order in which they are taken; admits whatever it is given.
+
+    Authors can erase the bodies of their own entries, before or after these arrive.
+    """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._committed: list[Committed] = []
@@ -18,6 +25,7 @@ class MemoryFeeds:
         self._hashes: set[bytes] = set()
         self._members: dict[bytes, list[Entry]] = {}
         self._rosters: dict[bytes, Roster] = {}
+        self._erased: set[tuple[bytes, bytes]] = set()
         self._head = 0
         self.take(entries)
 
@@ -30,9 +38,30 @@ class MemoryFeeds:
             self._head += 1
             self._committed.append(Committed(self._head, entry))
             self._by_id[self._head] = entry
+            self._erase(entry)
             if entry.kind in (EntryKind.GENESIS, EntryKind.ROSTER):
                 self._members.setdefault(entry.home, []).append(entry)
                 self._rosters.pop(entry.home, None)
+
+    def _erase(self, entry: Entry) -> None:
+        """Drop the body that an entry erases, or its own where that was said before."""
+        if entry.kind == EntryKind.ERASE and entry.body is not None:
+            self._erased.add((entry.author, entry.body))
+            target = self.entry(entry.body)
+        else:
+            target = self._committed[-1]
+        if target is not None and (target.entry.author, target.entry.hash) in self._erased:
+            bare = msgspec.structs.replace(target.entry, body=None)
+            self._by_id[target.id] = bare
+            self._committed[target.id - 1] = Committed(target.id, bare)
+
+    def erase(self, sha256: bytes) -> None:
+        """Drop the body of an entry."""
+        item = self.entry(sha256)
+        assert item is not None
+        bare = Committed(item.id, msgspec.structs.replace(item.entry, body=None))
+        self._committed[self._committed.index(item)] = bare
+        self._by_id[item.id] = bare.entry
 
     def head(self) -> int:
         """Tell the place of the newest entry."""
@@ -47,6 +76,10 @@ class MemoryFeeds:
     def by_ids(self, ids: Sequence[int]) -> dict[int, Entry]:
         """Give the entries at those places."""
         return {place: self._by_id[place] for place in ids if place in self._by_id}
+
+    def entry(self, sha256: bytes) -> Committed | None:
+        """Find an entry by its hash."""
+        return next((item for item in self._committed if item.entry.hash == sha256), None)
 
     def roster(self, space: bytes) -> Roster:
         """Give the roster as of all entries."""

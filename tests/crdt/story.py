@@ -2,7 +2,7 @@
 
 Rare things are common here: everybody works from an old view, clocks stand at the same few readings, people
 are removed with cuts in the middle of what they said and come back, feeds fork, records are claimed by
-several, and some of what is written is of no known type, not allowed, or no operation at all.
+several, bodies are erased, and some of what is written is of no known type, not allowed, or no operation.
 """
 
 from __future__ import annotations
@@ -39,8 +39,16 @@ class Story:
 
     def _step(self) -> None:
         tell = self._random.choices(
-            (self._create, self._edit, self._claim, self._membership, self._nonsense, self._fork),
-            (5, 12, 2, 2, 1, 1),
+            (
+                self._create,
+                self._edit,
+                self._claim,
+                self._membership,
+                self._nonsense,
+                self._fork,
+                self._erase,
+            ),
+            (5, 12, 2, 2, 1, 1, 1),
         )[0]
         tell()
 
@@ -115,6 +123,12 @@ class Story:
             hlc = pack(START_MS + self._random.randint(1, 60))
             clock = max(hlc, after.hlc + 1)
             self._branches.append(author.feed.branch(after, EntryKind.RECORD, encode(operation), hlc=clock))
+
+    def _erase(self) -> None:
+        author = self._random.choice(self._authors)
+        said = [entry for entry in author.entries if entry.kind == EntryKind.RECORD]
+        if said:
+            author.feed.say(EntryKind.ERASE, self._random.choice(said).hash)
 
     def _text(self) -> str:
         return self._random.choice(_TEXTS)

@@ -10,7 +10,7 @@ import pytest
 
 from crdt import projection_follow
 from crdt.clock import pack
-from crdt.entries import Entry
+from crdt.entries import Entry, EntryKind
 from crdt.projection import Projector
 from crdt.roster import Label, Remove
 from tests.crdt.memory_feeds import MemoryFeeds
@@ -50,6 +50,11 @@ def following(path: Path, feeds: MemoryFeeds) -> Iterator[Projector]:
         projector.catch_up()
         yield projector
         assert projected(path, feeds) == reduced(feeds)
+
+
+def bytes_of(path: Path) -> bytes:
+    """Read all that the disk has of a projection."""
+    return b"".join(file.read_bytes() for file in path.parent.iterdir())
 
 
 def test_what_builds_on_all_there_is_needs_nothing_of_what_was_before(path: Path, ann: Author) -> None:
@@ -144,6 +149,59 @@ def test_a_removal_has_what_its_member_touched_reduced_again_and_nothing_else(
             assert reader.get(touched.id).state.text == "text"
             left = {view.id for view in reader.with_ids([one.id for one in own])}
             assert left == {one.id for one in own[:2]}
+
+
+def test_what_was_erased_is_reduced_away_and_stays_away(path: Path, ann: Author) -> None:
+    made = ann.memory("one")
+    leak = ann.change(made, text="a secret")
+    last = ann.change(leak, tag=["t"])
+    feeds = CountingFeeds(ann.entries)
+    with following(path, feeds) as projector:
+        assert b"a secret" in bytes_of(path)
+        feeds.take([ann.feed.say(EntryKind.ERASE, leak.entry.hash)])
+        projector.catch_up()
+        with reader_of(path, feeds) as reader:
+            view = reader.get(made.id)
+            assert (view.state.text, list(view.state.tags), view.change_seq) == ("one", ["t"], 2)
+            assert [version.stamped.hash for version in reader.history(view)] == [
+                made.entry.hash,
+                last.entry.hash,
+            ]
+        assert b"a secret" not in bytes_of(path)
+        feeds.take([ann.change(last, text="two").entry])
+        projector.catch_up()
+
+
+def test_an_erasure_can_come_before_what_it_erases_or_beside_it(path: Path, ann: Author) -> None:
+    made = ann.memory("one")
+    leak = ann.change(made, text="a secret")
+    erasure = ann.feed.say(EntryKind.ERASE, leak.entry.hash)
+    feeds = MemoryFeeds([*ann.entries[:2], erasure])
+    with following(path, feeds) as projector:
+        feeds.take([leak.entry])
+        assert projector.catch_up() == 0
+    path.unlink()
+    with following(path, MemoryFeeds(ann.entries)):
+        assert b"a secret" not in bytes_of(path)
+
+
+def test_a_crash_behind_an_erasure_leaves_its_record_to_the_next_start(
+    path: Path, ann: Author, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leak = ann.memory("a secret")
+    feeds = MemoryFeeds(ann.entries)
+    with following(path, feeds) as projector:
+        feeds.take([ann.feed.say(EntryKind.ERASE, leak.entry.hash)])
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                projection_follow.Follower, "refresh", lambda self: self._ledger.has_stale() and 1 / 0
+            )
+            with pytest.raises(ZeroDivisionError):
+                projector.catch_up()
+        projector.close()
+        assert len(projected(path, feeds)) == 1
+        projector.catch_up()
+        assert projected(path, feeds) == {}
 
 
 def test_rows_that_were_left_stale_by_a_crash_are_reduced_at_the_next_start(
