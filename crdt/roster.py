@@ -180,9 +180,19 @@ class Roster:
             for key, standing in self._fold.standings.items()
         }
 
+    def is_writer(self, author: bytes) -> bool:
+        """Tell whether this key may append now or might at any time before."""
+        standing = self._fold.standings.get(author)
+        return standing is not None and any("append" in rights for rights in standing.granted)
+
     def admits(self, entry: Entry) -> bool:
-        """Tell whether the author may append this: as a member, or as the promised key that takes over."""
-        return self.may(entry.author, "append", entry.hlc) or self._takes_over(entry)
+        """Tell whether an entry is taken: its author is a writer, or the promised key that takes over.
+
+        Not whether it counts, which its clock decides (`may`).  Were a writer refused for what he said while
+        he might not append, nobody who met the roster in another order would ever be level, and all that he
+        says after his return would wait for what was refused.
+        """
+        return self.is_writer(entry.author) or self._takes_over(entry)
 
     def _spelled_cut(self, key: bytes) -> list[tuple[int, int]] | None:
         cut = self._fold.cuts.get(key)

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-import msgspec
-
 from crdt.entries import Entry, EntryKind
 from crdt.feed_tables import Committed
 from crdt.roster import Roster
@@ -54,14 +52,6 @@ class MemoryFeeds:
             bare = msgspec.structs.replace(target.entry, body=None)
             self._by_id[target.id] = bare
             self._committed[target.id - 1] = Committed(target.id, bare)
-
-    def erase(self, sha256: bytes) -> None:
-        """Drop the body of an entry."""
-        item = self.entry(sha256)
-        assert item is not None
-        bare = Committed(item.id, msgspec.structs.replace(item.entry, body=None))
-        self._committed[self._committed.index(item)] = bare
-        self._by_id[item.id] = bare.entry
 
     def head(self) -> int:
         """Tell the place of the newest entry."""

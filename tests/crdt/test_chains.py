@@ -154,6 +154,26 @@ def test_who_may_only_read_appends_nothing() -> None:
     assert outcome(node, said) == (Outcome.REFUSED, Reason.NOT_ALLOWED)
 
 
+def test_what_was_said_between_removal_and_return_holds_nothing_up() -> None:
+    home = genesis(ANNA)
+    home.roster(add(BEN))
+    bens = Feed(BEN, home.space, inc=3, start_ms=START_MS + 9)
+    before = bens.records(1)[0]
+    home.roster(Remove(member=BEN.public_key, cut={3: 1}), hlc=before.hlc + 1)
+    away = bens.say(EntryKind.RECORD, b"away", hlc=before.hlc + 2)
+    home.roster(add(BEN), hlc=before.hlc + 3)
+    back = bens.say(EntryKind.RECORD, b"back", hlc=before.hlc + 4)
+    knows_all, was_told_late = MemoryChains(), MemoryChains()
+    knows_all.receive([*home.entries, *bens.entries])
+    was_told_late.receive([*home.entries[:2], before, away])
+    was_told_late.receive([*home.entries[2:], back])
+    assert knows_all.committed == was_told_late.committed
+    assert knows_all.committed.keys() >= {away.hash, back.hash}
+    settled = knows_all.roster(home.space)
+    assert settled is not None
+    assert [settled.may(BEN.public_key, "append", said.hlc) for said in bens.entries] == [True, False, True]
+
+
 def test_a_removed_member_s_further_entries_are_refused_and_cost_nothing(verifications: list[Entry]) -> None:
     home = genesis(ANNA)
     home.roster(add(BEN))

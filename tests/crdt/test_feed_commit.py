@@ -179,6 +179,25 @@ def test_what_a_removed_member_said_beyond_the_cut_counts_nowhere(tmp_path: Path
     assert found[0] == found[1]
 
 
+def test_who_was_let_in_by_what_is_void_counts_nowhere(tmp_path: Path) -> None:
+    anna = genesis(ANNA, "team", kind="space")
+    anna.roster(add(BEN, owner=True))
+    ben = member(BEN, anna)
+    ben.roster(add(CARA))
+    cara = Feed(CARA, anna.space, start_ms=START_MS + 2_000)
+    said = cara.records(3)
+    anna.roster(Remove(member=BEN.public_key, cut={ben.inc: 0}), hlc=said[-1].hlc + 1)
+    found = []
+    for number, order in enumerate(([*anna.entries[:2], *ben.entries, *said, anna.entries[2]], anna.entries)):
+        with closing(open_feeds(tmp_path / f"{number}.db")) as store:
+            for entry in order:
+                store.receive(raws(entry))
+            store.receive(raws(*ben.entries, *said))
+            found.append([head for head in store.heads() if head.feed.space == anna.space])
+    assert found[0] == found[1]
+    assert {head.feed.author for head in found[0]} == {ANNA.public_key}
+
+
 def test_a_removal_that_is_taken_back_brings_back_what_was_void(store: FeedStore) -> None:
     home = store.home()
     write = lambda operation: store.write(  # noqa: E731 - one line, three times

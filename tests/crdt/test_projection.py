@@ -247,22 +247,6 @@ def test_entries_that_are_no_records_only_move_the_watermark(path: Path, ann: Au
         assert (reader.watermark(), reader.head()) == (4, 0)
 
 
-def test_a_text_that_is_erased_leaves_its_record(path: Path, ann: Author) -> None:
-    first = ann.memory("what stays")
-    second = ann.change(first, text="what must go")
-    only = ann.memory("what must go altogether")
-    feeds = MemoryFeeds(ann.entries)
-    with closing(project(path, feeds)) as projector:
-        for said in (second, only):
-            feeds.take([ann.feed.say(EntryKind.ERASE, said.entry.hash)])
-            feeds.erase(said.entry.hash)
-        assert projector.catch_up() == 0
-        with reader_of(path, feeds) as reader:
-            assert reader.get(first.id).state.text == "what stays"
-            assert [change.id for change in reader.changes(0) if change.is_gone] == [only.id]
-        assert projected(path, feeds) == reduced(feeds)
-
-
 def test_many_threads_catch_up_at_once(path: Path, ann: Author) -> None:
     for _ in range(50):
         ann.memory()
