@@ -172,6 +172,18 @@ class Look:
             return IndexFacts(fault=_fault_of(error))
 
     @cached_property
+    def memory_waits(self) -> bool:
+        """Tell whether shared memory changed since the index followed it; False where that can't be told."""
+        health = self.index.health
+        try:
+            with self.local.projection() as reader:
+                head = reader.head()
+                return health is not None and head > 0 and health.memory != (reader.generation(), head)
+        except AtriumError:
+            # What is not there yet has nothing to follow, and what can't be read is not the index's fault.
+            return False
+
+    @cached_property
     def newest_entry_s(self) -> float:
         """Tell the highest clock among all entries, 0 where that can't be told."""
         try:

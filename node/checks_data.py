@@ -76,7 +76,7 @@ def _missing_archive(look: Look) -> Check:
 
 
 def check_index(look: Look) -> Check:
-    """Judge whether the index is there, level with the archive, and of one piece."""
+    """Judge whether the index is there, level with archive and memory, and of one piece."""
     name = "index"
     fault = look.index.fault
     if fault == "missing":
@@ -94,7 +94,7 @@ def check_index(look: Look) -> Check:
         return Check(name=name, code="index_incoherent", severity=Severity.BROKEN, hint=REBUILD)
     if look.archive.fault is None and health.watermark > look.archive.head:
         return Check(name=name, code="index_ahead", severity=Severity.BROKEN, hint=REBUILD)
-    if health.watermark < look.archive.head:
+    if health.watermark < look.archive.head or look.memory_waits:
         hint = "run `atrium doctor --fix`, or wait for the node to do it"
         return Check(name=name, code="index_behind", severity=Severity.WARN, hint=hint)
     return Check(name=name, code="index_coherent")

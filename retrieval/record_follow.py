@@ -9,7 +9,8 @@ the new projection does not have is taken out.  Each batch and its watermark are
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from crdt.edges import SUPERSEDES
 from crdt.projection_reader import Change, ProjectionReader, RecordView
@@ -19,10 +20,14 @@ from retrieval.index_writer import IndexWriter
 from retrieval.memory_rows import Memory, memory_of
 
 BATCH_RECORDS = 500
+"""So many changes are one transaction."""
+LOOKUP_RECORDS = 50
+"""So many records are in memory at once; the text of one can have 256 KiB."""
 _NAMES = "memory_names"
 _SWEEP_DUE = "memory_sweep_due"
 _ID_CHARS = 64
 
+T = TypeVar("T")
 NameOf = Callable[[bytes, bytes], str]
 """What the node of a key is called in a space: (space, key) to a name for people."""
 
@@ -75,6 +80,9 @@ class RecordFollower:
                 self._index.set_meta(_SWEEP_DUE, 1)
 
     def _apply(self, changes: Sequence[Change]) -> int:
+        return sum(map(self._apply_few, _parts(changes)))
+
+    def _apply_few(self, changes: Sequence[Change]) -> int:
         views = self._reader.with_ids([change.id for change in changes])
         by_id: dict[str, list[RecordView]] = {}
         for view in views:
@@ -94,18 +102,19 @@ class RecordFollower:
         return None
 
     def _author(self, view: RecordView) -> str:
-        """Say whose words are served, as `agent@node`: what was brought from elsewhere says it itself.
+        """Say whose words are served, as `agent@node`.
 
         Where another node edited them the node stands alone, since which of its agents did is not known here.
+        Of what was imported nobody signed who said it first, so that the node that says so is named too.
         """
         state = view.state
-        if state.by:
-            return state.by
         author = state.text_author or state.creator
         key = (view.space + author).hex()
         name = self._names.get(key) or self._called(key)
         self._names[key] = name
-        return f"{state.agent}@{name}" if author == state.creator else name
+        if author != state.creator:
+            return name
+        return f"{state.by} via {name}" if state.by else f"{state.agent}@{name}"
 
     def _called(self, key: str) -> str:
         named = bytes.fromhex(key)
@@ -125,18 +134,25 @@ class RecordFollower:
             return 0
         removed = 0
         for records in self._rows.every(BATCH_RECORDS):
-            present = {view.id for view in self._reader.with_ids(records)}
+            present = {view.id for part in _parts(records) for view in self._reader.with_ids(part)}
             with self._index.transaction():
                 removed += sum(self._rows.keep(record, None) for record in records if record not in present)
         with self._index.transaction():
-            edges = self._index.superseded.every()
-            found = self._reader.with_ids([edge for _, edge in edges])
-            present_edges = {(view.space, view.id) for view in found if _superseding(view)}
-            for space, edge in edges:
-                if (space, edge) not in present_edges:
-                    self._index.superseded.drop(space, edge)
+            self._sweep_edges()
             self._index.set_meta(_SWEEP_DUE, 0)
         return removed
+
+    def _sweep_edges(self) -> None:
+        edges = self._index.superseded.every()
+        found = (view for part in _parts(edges) for view in self._reader.with_ids([edge for _, edge in part]))
+        present = {(view.space, view.id) for view in found if _superseding(view)}
+        for space, edge in edges:
+            if (space, edge) not in present:
+                self._index.superseded.drop(space, edge)
+
+
+def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (items[start : start + LOOKUP_RECORDS] for start in range(0, len(items), LOOKUP_RECORDS))
 
 
 def _superseding(view: RecordView) -> tuple[bytes, bytes] | None:

@@ -14,9 +14,12 @@ import pytest
 
 from archivist.providers import PROVIDERS
 from archivist.providers.base import Cursor
+from crdt.entries import Draft, EntryKind
+from crdt.operations import Operation, encode, mint
 from node import checks_data
 from node.checks import Check, Look, Severity, Surroundings
 from node.local_store import NoteRoot
+from node.services.level import follow_records
 from retrieval.index_schema import discard_database
 from tests.node.filled import archive, fragment_of, opened
 
@@ -310,3 +313,21 @@ def test_a_captured_transcript_may_be_deleted(filled: Path, tmp_path: Path) -> N
     write_transcript(folder, "old", age_s=29 * DAY_S)
     read_all(filled, folder)
     assert judged("retention", filled, roots={"claude-code": [str(folder)]})[0] == "retention_ok"
+
+
+def remember(root: Path, *, follow: bool) -> None:
+    """Keep a memory, in the feeds and the projection, and in the index where that is wanted."""
+    with opened(root, writable=True) as local:
+        record, nonce = mint(local.identity.public_key)
+        said = Operation(id=record, type="memory", set={"kind": "memory"}, text="one", nonce=nonce)
+        local.feeds.write([Draft(space=local.feeds.home(), kind=EntryKind.RECORD, body=encode(said))])
+        local.projector.catch_up()
+        if follow:
+            follow_records(local, lambda _progress: None)
+
+
+def test_an_index_behind_shared_memory_is_said(filled: Path) -> None:
+    remember(filled, follow=True)
+    assert judged("index", filled) == ("index_coherent", Severity.OK)
+    remember(filled, follow=False)
+    assert judged("index", filled) == ("index_behind", Severity.WARN)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
+from crdt.operations import Operation, mint
 from crdt.projection_schema import discard_projection
 from crdt.roster import Remove
 from retrieval import record_follow
@@ -326,3 +328,12 @@ def test_an_edge_of_another_relation_or_between_no_records_supersedes_nothing(sh
     link(desk, new.id, old.id)
     shared.follow()
     assert shared.found("nine")[0].superseded_by is None
+
+
+def test_who_said_first_what_was_imported_is_told_by_the_node_that_says_so(shared):
+    record, nonce = mint(shared.desk.key)
+    told = Operation(id=record, type="memory", set={"kind": "memory"}, text="nine tons", nonce=nonce)
+    shared.desk.say(replace(told, by="ana@quay", at=1))
+    shared.follow()
+    (hit,) = shared.found("nine")
+    assert hit.author == "ana@quay via desk"
