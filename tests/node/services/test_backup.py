@@ -9,27 +9,18 @@ import pytest
 
 from crdt.errors import BadInput, Unavailable
 from node import backup_files
-from tests.node.asking import asked
 from tests.node.filled import archive, fragment_of
+from tests.node.services.backup_kit import backed_up, fill
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    root = tmp_path / "state"
-    archive(root, fragment_of("sealed", ["the sluice opens at dawn"]))
-    archive(root, fragment_of("waiting", ["the weir is cleaned on friday"]), seal=False)
-    asked(root, "memory.add", text="the pump is primed from the north")
-    (root / "config.toml").write_text("[log]\nlevel = 'debug'\n")
-    return root
+    return fill(tmp_path / "state")
 
 
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
     return tmp_path / "backup"
-
-
-def backed_up(root: Path, target: Path, **options: object) -> dict[str, object]:
-    return dict(asked(root, "backup", path=str(target), **options))
 
 
 def test_neither_key_nor_marker_nor_anything_derived_is_in_it(root: Path, target: Path) -> None:
