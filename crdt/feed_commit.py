@@ -114,21 +114,16 @@ class FeedCommitter:
 
     def _settle(self, verdicts: Sequence[Verdict]) -> list[Committed]:
         """Commit, keep or forget, as was decided."""
-        committed, touched = [], set()
-        for verdict in verdicts:
-            if verdict.outcome is Outcome.COMMITTED:
-                entry = verdict.entry
-                before = self.tables.feed(entry.feed)
-                committed.append(Committed(self.tables.add_entry(entry), entry))
-                if before is not None and before.head.head != entry.prev:
-                    touched.add(entry.feed)
+        admitted = (verdict.entry for verdict in verdicts if verdict.outcome is Outcome.COMMITTED)
+        committed, branched = self.tables.add_entries(admitted)
         self.waiting.drop(v.entry for v in verdicts if v.outcome is not Outcome.PENDING)
         self.waiting.put(v for v in verdicts if v.outcome is Outcome.PENDING)
         if self._own is not None and committed:
             self._own.clock.observe(max(item.entry.hlc for item in committed))
-        for feed in touched:
+        for feed in branched:
             self._measure(feed)
         self._take_effect(committed)
+        self._stay_erased(committed)
         self._want(committed)
         return committed
 
@@ -166,7 +161,13 @@ class FeedCommitter:
                 target = self.tables.by_hash(item.entry.body or b"")
                 if target is not None and self._may_erase(item.entry, target.entry):
                     self.tables.erase(target.id)
-            elif item.entry.body is not None and self.is_erased(item.entry):
+
+    def _stay_erased(self, committed: Sequence[Committed]) -> None:
+        """Drop the bodies of entries whose erasure came first."""
+        if not self.tables.has_erasures():
+            return
+        for item in committed:
+            if item.entry.body is not None and self.is_erased(item.entry):
                 self.tables.erase(item.id)
 
     def is_erased(self, entry: Entry, others: Sequence[Entry] = ()) -> bool:

@@ -11,7 +11,7 @@ among the manifests.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -77,8 +77,14 @@ _HAS = "SELECT 1 FROM entries WHERE id = ? AND hash = ?"
 _PLACE = """
 SELECT f.space, f.author, f.inc, e.seq, e.hlc FROM entries e JOIN feeds f ON f.id = e.feed WHERE e.hash = ?
 """
-_TAKEN = "SELECT 1 FROM entries WHERE feed = ? AND seq = ?"
-_PROBE = ("INSERT INTO tails (sha256, hlc, body) VALUES (x'', 0, x'')", "DELETE FROM tails WHERE sha256 = x''")
+_TAKEN = """
+SELECT 1 FROM entries WHERE seq = ?4
+    AND feed = (SELECT id FROM feeds WHERE space = ?1 AND author = ?2 AND inc = ?3)
+"""
+_PROBE = (
+    "INSERT INTO tails (sha256, hlc, body) VALUES (x'', 0, x'')",
+    "DELETE FROM tails WHERE sha256 = x''",
+)
 _TOP = "SELECT coalesce(max(seq), 0) FROM entries WHERE feed = ?"
 _EXTENT = "SELECT coalesce(max(seq), 0), count(*) FROM entries WHERE feed = ? AND void = 0"
 _LEAVES = """
@@ -88,6 +94,7 @@ SELECT hash FROM entries WHERE feed = ?1 AND void = 0
 _VOID = "UPDATE entries SET void = 1 WHERE feed = ? AND seq > ? AND void = 0"
 _UNVOID = "UPDATE entries SET void = 0 WHERE feed = ? AND seq <= ? AND void = 1"
 _ERASE = "UPDATE entries SET body = NULL WHERE id = ?"
+_ANY_ERASURE = "SELECT 1 FROM entries WHERE kind = 9 LIMIT 1"
 _ERASURES = "SELECT id, hash, header, body, signature FROM entries WHERE kind = 9 AND body = ?"
 _SET_HEAD = "UPDATE feeds SET seq = ?, count = ?, head = ?, forked = ? WHERE id = ?"
 
@@ -213,8 +220,8 @@ class FeedTables:
 
     def is_taken(self, feed: FeedId, seq: int) -> bool:
         """Tell whether there is an entry of that number in a feed."""
-        row = self.feed(feed)
-        return row is not None and self.connection.execute(_TAKEN, (row.id, seq)).fetchone() is not None
+        key = (feed.space, feed.author, _inc(feed.inc), seq)
+        return self.connection.execute(_TAKEN, key).fetchone() is not None
 
     def top(self, feed: int) -> int:
         """Tell the highest number in a feed, by its row, void ones too."""
@@ -242,6 +249,10 @@ class FeedTables:
         """Drop the body of an entry."""
         self.connection.execute(_ERASE, (place,))
 
+    def has_erasures(self) -> bool:
+        """Tell whether anything was ever erased."""
+        return self.connection.execute(_ANY_ERASURE).fetchone() is not None
+
     def erasures(self, sha256: bytes) -> list[Entry]:
         """Give the entries that say that another's body is erased."""
         return [item.entry for item in self._entries(_ERASURES, (sha256,))]
@@ -256,25 +267,53 @@ class FeedTables:
         return self._feeds(_FEEDS, (space, space))
 
     def add_entry(self, entry: Entry, place: int | None = None) -> int:
-        """Add an entry that continues its feed, or begins it, and give its place, by default the next.
+        """Add an entry that continues its feed, or begins it, and give its place, by default the next."""
+        row = self._row(entry.feed)
+        added = self._insert(entry, row, place)
+        head = row.head
+        self.set_head(row.id, (max(entry.seq, head.seq), head.count + 1, entry.hash, head.is_forked))
+        return added
 
-        Where it doesn't continue the feed, the caller measures the feed again.
+    def add_entries(self, entries: Iterable[Entry]) -> tuple[list[Committed], set[FeedId]]:
+        """Add entries, each behind the one that it follows.
+
+        Gives them with their places, and the feeds that they did not simply continue: those have to be
+        measured (`extent`, `leaves`).
         """
-        feed = entry.feed
+        rows: dict[FeedId, FeedRow] = {}
+        ends: dict[FeedId, tuple[int, int, bytes, bool]] = {}
+        committed: list[Committed] = []
+        branched: set[FeedId] = set()
+        for entry in entries:
+            feed = entry.feed
+            if feed not in rows:
+                row = rows[feed] = self._row(feed)
+                ends[feed] = (row.head.seq, row.head.count, row.head.head, row.head.is_forked)
+            committed.append(Committed(self._insert(entry, rows[feed], None), entry))
+            seq, count, head, is_forked = ends[feed]
+            if count and head != entry.prev:
+                branched.add(feed)
+            ends[feed] = (max(seq, entry.seq), count + 1, entry.hash, is_forked)
+        for feed, end in ends.items():
+            self.set_head(rows[feed].id, end)
+        return committed, branched
+
+    def _row(self, feed: FeedId) -> FeedRow:
+        """Find or make the row of a feed."""
         row = self.feed(feed)
         if row is None:
             self.connection.execute(_ADD_FEED, (feed.space, feed.author, _inc(feed.inc)))
             row = self.feed(feed)
         if row is None:
             raise AssertionError("the feed was just made")
+        return row
+
+    def _insert(self, entry: Entry, row: FeedRow, place: int | None) -> int:
         values = (
             place, row.id, entry.seq, entry.hash, entry.prev, entry.hlc, entry.kind, entry.header, entry.body,
             entry.signature,
         )  # fmt: skip
-        added = self.connection.execute(_ADD_ENTRY, values)
-        before = row.head
-        self.set_head(row.id, (max(entry.seq, before.seq), before.count + 1, entry.hash, before.is_forked))
-        return int(added.lastrowid or 0)
+        return int(self.connection.execute(_ADD_ENTRY, values).lastrowid or 0)
 
     def _number(self, statement: str) -> int:
         return int(self.connection.execute(statement).fetchone()[0])

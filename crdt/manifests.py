@@ -150,7 +150,7 @@ def encode(manifest: Manifest) -> bytes:
 
 def decode(kind: int, body: bytes | None) -> Manifest | None:
     """Read the body of an entry; None for one that was erased, or that says what nobody knows."""
-    if body is None:
+    if body is None or kind not in _KINDS.values():
         return None
     try:
         manifest = _DECODER.decode(body)
