@@ -156,11 +156,17 @@ class FeedCommitter:
             for row in self.tables.feeds(space):
                 if self._void(row):
                     self._measure(row.head.feed)
+            # Who may erase may have changed with who is a member.
+            for erasure in self.tables.all_erasures(space):
+                self._erase(erasure)
         for item in committed:
             if item.entry.kind == EntryKind.ERASE:
-                target = self.tables.by_hash(item.entry.body or b"")
-                if target is not None and self._may_erase(item.entry, target.entry):
-                    self.tables.erase(target.id)
+                self._erase(item.entry)
+
+    def _erase(self, erasure: Entry) -> None:
+        target = self.tables.by_hash(erasure.body or b"")
+        if target is not None and self._may_erase(erasure, target.entry):
+            self.tables.erase(target.id)
 
     def _stay_erased(self, committed: Sequence[Committed]) -> None:
         """Drop the bodies of entries whose erasure came first."""

@@ -95,6 +95,10 @@ _VOID = "UPDATE entries SET void = 1 WHERE feed = ? AND seq > ? AND void = 0"
 _UNVOID = "UPDATE entries SET void = 0 WHERE feed = ? AND seq <= ? AND void = 1"
 _ERASE = "UPDATE entries SET body = NULL WHERE id = ?"
 _ANY_ERASURE = "SELECT 1 FROM entries WHERE kind = 9 LIMIT 1"
+_ALL_ERASURES = """
+SELECT id, hash, header, body, signature FROM entries
+WHERE kind = 9 AND feed IN (SELECT id FROM feeds WHERE space = ?) ORDER BY id
+"""
 _ERASURES = "SELECT id, hash, header, body, signature FROM entries WHERE kind = 9 AND body = ?"
 _SET_HEAD = "UPDATE feeds SET seq = ?, count = ?, head = ?, forked = ? WHERE id = ?"
 
@@ -252,6 +256,10 @@ class FeedTables:
     def has_erasures(self) -> bool:
         """Tell whether anything was ever erased."""
         return self.connection.execute(_ANY_ERASURE).fetchone() is not None
+
+    def all_erasures(self, space: bytes) -> list[Entry]:
+        """Give everything that erases something in a space."""
+        return [item.entry for item in self._entries(_ALL_ERASURES, (space,))]
 
     def erasures(self, sha256: bytes) -> list[Entry]:
         """Give the entries that say that another's body is erased."""

@@ -19,7 +19,7 @@ from typing import TypeVar, cast
 
 from crdt.errors import AtriumError, Unavailable
 from crdt.feed_tables import NAME
-from crdt.sqlite import faults, transaction
+from crdt.sqlite import BUSY_TIMEOUT_MS, faults, transaction
 
 GROUP_ENTRIES_MAX = 64
 QUEUE_MAX = 1_024
@@ -28,6 +28,8 @@ ACKNOWLEDGE_S_MAX = 120.0
 LINGER_S = 0.002
 """How long a group waits for as many jobs as the group before it had; a lone writer never waits."""
 RETRY_S = 1.0
+IDLE_S = 5.0
+"""After so long without a job the log beside the file is emptied: it keeps what rows no longer say."""
 _CLOSE_S_MAX = 60.0
 _OF_THE_DISK = (sqlite3.Error, OSError, Unavailable)
 
@@ -78,6 +80,7 @@ class GroupWriter:
         self._fault: AtriumError | None = None
         self._tried_s = 0.0
         self._expected = 1
+        self._is_folded = True
 
     @property
     def fault(self) -> AtriumError | None:
@@ -150,11 +153,33 @@ class GroupWriter:
 
     def _next(self, deadline_s: float | None, *, is_awaited: bool) -> _Submission | None:
         if deadline_s is None:
-            return self._queue.get()
+            return self._next_after_idling()
         left_s = deadline_s - time.monotonic()
         if not is_awaited or left_s <= 0:
             return self._queue.get_nowait()
         return self._queue.get(timeout=left_s)
+
+    def _next_after_idling(self) -> _Submission | None:
+        while not self._is_folded:
+            try:
+                return self._queue.get(timeout=IDLE_S)
+            except queue.Empty:
+                self._fold()
+        return self._queue.get()
+
+    def _fold(self) -> None:
+        """Empty the log beside the file unless somebody reads it, for which nobody is kept waiting."""
+        self._is_folded = True
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            with faults(NAME):
+                connection.execute("PRAGMA busy_timeout = 0")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+        except AtriumError as error:
+            self._note(error)
 
     def _commit(self, submissions: list[_Submission]) -> None:
         group = [item for item in submissions if item.future.set_running_or_notify_cancel()]
@@ -169,6 +194,7 @@ class GroupWriter:
             for submission in group:
                 submission.future.set_exception(error)
         else:
+            self._is_folded = False
             for submission in group:
                 submission.settle()
 

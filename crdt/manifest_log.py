@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from crdt.entries import Draft
 from crdt.feed_blobs import BlobTables
 from crdt.feed_tables import Committed, FeedTables
-from crdt.manifests import Logged, Manifest, Wanted, decode, encode, kind_of, split
+from crdt.manifests import Logged, Manifest, Supersede, Tombstone, Wanted, decode, encode, kind_of, split
 from crdt.segments import Body
 from crdt.store import FeedStore
 
@@ -35,7 +35,7 @@ class FeedManifests:
     def since(self, seq: int) -> Iterator[Logged]:
         """Walk the manifests after a place; what this version can't read has no effect."""
         for item in self.store.manifests(seq):
-            logged = _logged(item)
+            logged = self._logged(item)
             if logged is not None:
                 yield logged
 
@@ -85,6 +85,18 @@ class FeedManifests:
         """Close the store."""
         self.store.close()
 
+    def _logged(self, item: Committed) -> Logged | None:
+        """Read a manifest; what takes away from the archive counts from who may moderate there."""
+        entry = item.entry
+        manifest = decode(entry.kind, entry.body)
+        if manifest is None:
+            return None
+        if isinstance(manifest, Supersede | Tombstone):
+            roster = self.store.roster(entry.space)
+            if not roster.may(entry.author, "moderate", entry.hlc):
+                return None
+        return Logged(seq=item.id, hlc=entry.hlc, manifest=manifest)
+
 
 def _wanted(tables: FeedTables) -> Wanted:
     blobs = BlobTables(tables.connection)
@@ -92,8 +104,3 @@ def _wanted(tables: FeedTables) -> Wanted:
         segments=frozenset(name.hex() for name in blobs.wanted_segments()),
         fragments=frozenset(blobs.wanted_fragments()),
     )
-
-
-def _logged(item: Committed) -> Logged | None:
-    manifest = decode(item.entry.kind, item.entry.body)
-    return None if manifest is None else Logged(seq=item.id, hlc=item.entry.hlc, manifest=manifest)

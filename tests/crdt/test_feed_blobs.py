@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,12 +12,13 @@ from crdt.archive import Archive
 from crdt.entries import Draft
 from crdt.errors import BlobAbsent, Damaged
 from crdt.manifest_log import FeedManifests
-from crdt.manifests import Manifest, Segment, Supersede, Tail, encode, kind_of
+from crdt.manifests import Manifest, Segment, Supersede, Tail, Tombstone, encode, kind_of
+from crdt.roster import Right
 from crdt.roster import encode as encode_roster
 from crdt.segments import Body, Built, build
 from crdt.store import FeedStore
 from tests.crdt.samples import archive_in, bodies
-from tests.crdt.signers import Feed, SeedSigner, add
+from tests.crdt.signers import ALL_RIGHTS, Feed, SeedSigner, add
 
 OTHER = SeedSigner("other")
 
@@ -37,10 +38,10 @@ def peer(archive: Archive) -> Peer:
 class Peer:
     """Another member of this node's home, and what it says about its archive."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: Archive, rights: Sequence[Right] = ALL_RIGHTS) -> None:
         self._store = store_of(archive)
         home = self._store.home()
-        (added,) = self._store.write([Draft(space=home, kind=2, body=encode_roster(add(OTHER)))])
+        (added,) = self._store.write([Draft(space=home, kind=2, body=encode_roster(add(OTHER, rights)))])
         self._feed = Feed(OTHER, home, start_ms=(added.entry.hlc >> 16) + 1)
 
     def says(self, *manifests: Manifest) -> list[int]:
@@ -193,3 +194,14 @@ def test_a_missing_segment_of_our_own_is_damage_and_not_wanted(archive: Archive)
     assert archive.wanted() == {}
     with pytest.raises(Damaged):
         list(archive.load(logged))
+
+
+def test_only_who_may_moderate_takes_away_from_the_archive(archive: Archive) -> None:
+    archive.append(bodies(2), seal=True)
+    (mine,) = archive.current()
+    peer = Peer(archive, ("read", "append"))
+    newer = build(bodies(3))
+    peer.says(segment_of(newer), Supersede(replaced=[mine], by=[newer.sha256], reason="mine now"))
+    peer.says(Tombstone(removed=["0" * 64]))
+    assert set(archive.current()) == {mine, newer.sha256}
+    assert [type(logged.manifest) for logged in archive.log.since(0)] == [Segment, Segment]

@@ -270,3 +270,21 @@ def test_a_removed_node_is_told_that_it_may_not_write(store: FeedStore) -> None:
         store.write([Draft(space=anna.space, kind=EntryKind.RECORD, body=b"x")])
     (written,) = store.write([Draft(space=store.home(), kind=EntryKind.RECORD, body=b"x")])
     assert written.entry.seq == 2, "what was refused did not break the feed of another space"
+
+
+def test_who_may_erase_is_asked_again_when_the_members_change(tmp_path: Path) -> None:
+    anna = space_of_anna()
+    secret = anna.say(EntryKind.RECORD, b"gone")
+    cara = member(CARA, anna)
+    joined = anna.roster(add(CARA, ("read", "append")))
+    promoted = anna.roster(add(CARA))
+    erasure = cara.say(EntryKind.ERASE, secret.hash)
+    orders = ([joined, promoted, erasure], [joined, erasure, promoted])
+    for number, order in enumerate(orders):
+        with closing(open_feeds(tmp_path / f"{number}.db")) as store:
+            store.receive(raws(*anna.entries[:3]))
+            for entry in order:
+                store.receive(raws(entry))
+            found = store.entry(secret.hash)
+            assert found is not None
+            assert found.entry.body is None

@@ -212,3 +212,21 @@ def test_many_threads_write_and_each_gets_its_own_answer(writer: GroupWriter, pa
     assert len(answers) == 320
     assert all(key == value for key, value in answers.items())
     assert said(path) == set(answers)
+
+
+def test_the_log_beside_the_file_is_emptied_when_nothing_happens(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_writer, "IDLE_S", 0.05)
+    with closing(open_writer(path, durable=True)) as beside:
+        writer = GroupWriter(open_writer(path, durable=True), partial(open_writer, path, durable=True))
+        log = path.with_name(path.name + "-wal")
+        writer.run(partial(say, "x"))
+        wait_until(lambda: log.stat().st_size == 0, "the log is emptied")
+        beside.execute("BEGIN")
+        assert beside.execute("SELECT count(*) FROM said").fetchone() == (1,)
+        writer.run(partial(say, "while it is read"))
+        assert writer.run(partial(say, "nobody waits for the reader")) == "nobody waits for the reader"
+        assert log.stat().st_size > 0
+        assert writer.fault is None
+        writer.close()
