@@ -26,6 +26,7 @@ def test_a_key_alone_has_made_no_promise() -> None:
 @pytest.mark.parametrize(
     "text",
     ["", ".", "word", SPELLED[:-1], SPELLED + "a", SPELLED[1:], SPELLED + ".", f"{SPELLED[:53]}", "ü" * 105],
+    ids=("empty", "dot", "word", "shorter", "longer", "beheaded", "dotted", "key and dot", "foreign"),
 )
 def test_nothing_else_is_a_key(text: str) -> None:
     with pytest.raises(BadInput):
