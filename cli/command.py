@@ -76,6 +76,25 @@ class Family(click.Group):
 
     otherwise: str | None = None
 
+    def __init__(self, *arguments: object, **settings: object) -> None:
+        super().__init__(*arguments, **settings)  # type: ignore[arg-type]
+        self._places: dict[str, str] = {}
+
+    def place_command(self, name: str, module: str, attribute: str) -> None:
+        """Add a command that is in another module, which is imported once the command is called or listed."""
+        self._places[name] = f"{module}:{attribute}"
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the names, those in other modules first."""
+        return [*self._places, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command by its name where it is in another module."""
+        if cmd_name not in self._places:
+            return super().get_command(ctx, cmd_name)
+        module, _, attribute = self._places[cmd_name].partition(":")
+        return cast("click.Command", getattr(importlib.import_module(module), attribute))
+
     def get_help(self, ctx: click.Context) -> str:
         """Give the help text, plain in a pipe."""
         return _rich_help(self, ctx) if _on_a_terminal() else super().get_help(ctx)

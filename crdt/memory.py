@@ -7,9 +7,7 @@
 from __future__ import annotations
 
 from crdt.field_rules import INSTANT, LINE, NAME, NAMES, Choice, Content, Flag, Number, RecordType
-
-KINDS = ("memory", "doc", "directive", "skill", "compiled")
-SCOPES = ("project", "agent")
+from crdt.memory_kinds import KINDS, SCOPES
 
 MEMORY = RecordType(
     name="memory",

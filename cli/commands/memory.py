@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from cli import exits, output
 from cli.client import call
 from cli.command import declare_family, json_option
-from cli.commands import memory_change, memory_lines, memory_read, memory_write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +28,8 @@ class Options:
 @json_option
 def command(options: Options) -> int:
     """Keep, find and change entries of shared memory; by itself, list those changed last."""
+    from cli.commands import memory_lines, memory_read
+
     document = call("memory.list", {})
     memory_read.shown(document, memory_lines.row, as_json=options.as_json)
     if not options.as_json and not document.get("items"):
@@ -36,17 +37,17 @@ def command(options: Options) -> int:
     return exits.DONE
 
 
-for _command in (
-    memory_write.add,
-    memory_read.get,
-    memory_read.list_,
-    memory_write.edit,
-    memory_change.tag,
-    memory_change.delete,
-    memory_change.restore,
-    memory_read.history,
-    memory_change.revert,
-    memory_read.conflicts,
-    memory_change.accept,
+for _name, _module, _attribute in (
+    ("add", "memory_write", "add"),
+    ("get", "memory_read", "get"),
+    ("list", "memory_read", "list_"),
+    ("edit", "memory_write", "edit"),
+    ("tag", "memory_change", "tag"),
+    ("delete", "memory_change", "delete"),
+    ("restore", "memory_change", "restore"),
+    ("history", "memory_read", "history"),
+    ("revert", "memory_change", "revert"),
+    ("conflicts", "memory_read", "conflicts"),
+    ("accept", "memory_change", "accept"),
 ):
-    command.add_command(_command)
+    command.place_command(_name, f"cli.commands.{_module}", _attribute)

@@ -11,7 +11,7 @@ from cli import exits, output
 from cli.client import call
 from cli.command import Function, declare, json_option
 from cli.commands import memory_lines
-from crdt.memory import KINDS
+from crdt.memory_kinds import KINDS
 
 LIMIT = 50
 _ID = click.argument("id", metavar="ID")

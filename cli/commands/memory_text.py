@@ -8,7 +8,6 @@ import click
 
 from cli import arguments
 from crdt.errors import BadInput
-from crdt.operations import TEXT_BYTES_MAX
 
 STDIN = "-"
 _EXTENSION = ".md"
@@ -25,6 +24,8 @@ def given(text: str | None) -> str:
 
 def read() -> str:
     """Read standard input to its end; raises `BadInput` for more than an entry can hold, or no UTF-8."""
+    from crdt.operations import TEXT_BYTES_MAX
+
     raw = sys.stdin.buffer.read(TEXT_BYTES_MAX + 1)
     if len(raw) > TEXT_BYTES_MAX:
         raise BadInput(

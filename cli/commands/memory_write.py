@@ -12,7 +12,7 @@ from cli.client import call
 from cli.command import Function, declare, json_option
 from cli.commands import memory_text
 from crdt.errors import BadInput
-from crdt.memory import KINDS, SCOPES
+from crdt.memory_kinds import KINDS, SCOPES
 
 NEVER = "never"
 _TEXT = click.argument("text", required=False, metavar="[TEXT|-]")

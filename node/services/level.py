@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 
 from crdt.errors import Damaged, NotFound
 from node.services.catalog import Progress
-from node.services.note_roots import index_root
-from retrieval.notes import walk_notes
 
 if TYPE_CHECKING:
     from node.composition import Local
@@ -44,6 +42,10 @@ def bring_level(local: Local, progress: Progress) -> Applied:
 
 def index_note_roots(local: Local, progress: Progress) -> tuple[int, int]:
     """Index every known tree of notes: how many there were, and how many are gone."""
+    # Imported here, since a write that finds an index has nothing to do with notes.
+    from node.services.note_roots import index_root
+    from retrieval.notes import walk_notes
+
     roots = local.local_store.note_roots()
     missing = 0
     for root in roots:

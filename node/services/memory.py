@@ -13,7 +13,7 @@ import msgspec
 
 from crdt.clock import wall_ms
 from crdt.errors import BadInput
-from crdt.memory import KINDS, SCOPES
+from crdt.memory_kinds import KINDS, SCOPES
 from crdt.operations import TEXT_BYTES_MAX, Operation, Value
 from node.instants import seconds_of
 from node.services import record_changes, records

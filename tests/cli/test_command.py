@@ -102,3 +102,24 @@ def test_a_family_explains_itself_with_its_examples() -> None:
     shown = family().get_help(click.Context(family(), info_name="trees"))
     assert "atrium trees" in shown
     assert "Plant one." in shown
+
+
+def memory() -> tuple[click.Group, click.Context]:
+    """Give the command whose commands are in several modules."""
+    found = group.get_command(click.Context(group), "memory")
+    assert isinstance(found, Family)
+    return found, click.Context(found, info_name="memory")
+
+
+def test_a_command_placed_in_another_module_is_imported_by_its_name() -> None:
+    found, context = memory()
+    assert found.list_commands(context)[:2] == ["add", "get"]
+    assert found.get_command(context, "tag") is sys.modules["cli.commands.memory_change"].tag
+    assert found.get_command(context, "absent") is None
+
+
+def test_every_command_of_memory_is_where_it_was_placed() -> None:
+    found, context = memory()
+    names = found.list_commands(context)
+    commands = [found.get_command(context, name) for name in names]
+    assert [command.name for command in commands if command is not None] == names

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crdt.memory import KINDS, MEMORY, SCOPES
+from crdt.memory import MEMORY
+from crdt.memory_kinds import KINDS, SCOPES
 from crdt.operations import Value
 
 
