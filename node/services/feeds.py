@@ -107,7 +107,12 @@ def _chosen(local: Local, named: tuple[str, ...]) -> list[bytes]:
 
 
 def _feeds(local: Local, spaces: list[bytes], progress: Progress) -> Iterator[Part]:
-    """Give the pages of every feed, owners' first, and from its first fork on its entries one by one."""
+    """Give the pages of every feed, owners' first, and from its first fork on its entries one by one.
+
+    What erases another entry goes ahead: that one comes without its body, which is believed only of who may.
+    """
+    erasures = (item.entry for item in local.feeds.entries(kinds=[EntryKind.ERASE]))
+    yield from feed_file.loose_parts(entry for entry in erasures if entry.space in spaces)
     heads = [head for space in spaces for head in _owners_first(local, space)]
     for done, head in enumerate(heads):
         progress({"phase": "feeds", "done": done, "total": len(heads), "unit": "feeds"})
