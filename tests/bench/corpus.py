@@ -124,7 +124,12 @@ def _peak_rss_mb() -> float:
 
 
 def whole(
-    command: Sequence[str], variables: Mapping[str, str], directory: Path, *, with_errors: bool = False
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    directory: Path,
+    *,
+    stdin: str = "",
+    with_errors: bool = False,
 ) -> Measured[str]:
     """Run a whole process; the value is what it printed.  Raises where it fails.
 
@@ -136,6 +141,7 @@ def whole(
         [sys.executable, "-I", "-S", "-c", _LAUNCH, *command],
         env=dict(variables),
         cwd=directory,
+        input=stdin.encode(),
         stdout=subprocess.PIPE,
         stderr=errors,
         check=True,
