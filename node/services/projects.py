@@ -18,7 +18,7 @@ from node.instants import iso_ms
 from node.services import records
 from node.services.catalog import Document, Progress
 from node.services.requests import Request
-from node.services.space_names import find_space
+from node.services.space_names import find_space, refuse_secret
 from node.services.space_requests import ProjectCreate, ProjectMembers, ProjectShow, ProjectsRequest
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def create(local: Local, request: Request, progress: Progress) -> Document:  # n
     """
     if not isinstance(request, ProjectCreate):
         raise TypeError(request)
-    label = checked_label(request.label)
+    label = refuse_secret(local.redactor, checked_label(request.label))
     agent = records.checked_agent(request.agent)
     space = local.feeds.home() if request.space is None else find_space(local.feeds, request.space)
     with records.changing(local) as reader:

@@ -27,7 +27,7 @@ from crdt.projection_feeds import valid
 from crdt.projects import project_id
 from crdt.record_rights import MODERATE
 from crdt.reducer import extend, reduce
-from node.services.space_names import find_space, name_in
+from node.services.space_names import find_space, name_in, refuse_secret
 from retrieval.memory_rows import EVENT, FILINGS
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ def _as_edit(local: Local, operation: Operation, said: Sequence[Stamped], roster
 
 def body_of(redactor: Redactor, operation: Operation, *, is_new: bool) -> bytes:
     """Redact, check and encode an operation; raises `BadInput` naming the field that can't be used."""
+    for name in (operation.id, operation.agent, operation.by or ""):
+        refuse_secret(redactor, name)
     clean = redacted(redactor, operation)
     records.check(clean, new=is_new)
     body = operations.encode(clean)

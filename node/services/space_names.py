@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from crdt.errors import BadInput, NotFound
 
 if TYPE_CHECKING:
+    from archivist.redact import Redactor
     from crdt.roster import Roster
     from crdt.store import FeedStore
     from node.composition import Local
@@ -36,6 +37,16 @@ def check_node_name(name: str) -> str:
             f"{name[:80]!a} can't be a node's name",
             hint="a name is at most 63 letters, digits, `.`, `_` and `-`",
         )
+    return name
+
+
+def refuse_secret(redactor: Redactor, name: str) -> str:
+    """Give a name as it is; raises `BadInput` for one with a secret in it.
+
+    A name can't be redacted as a text is: it is signed as it was given, or not at all.
+    """
+    if redactor.redact(name)[1]:
+        raise BadInput("the name holds what looks like a secret", hint="take another name")
     return name
 
 

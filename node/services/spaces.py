@@ -20,7 +20,14 @@ from mesh.member_key import MemberKey, parse
 from node.instants import iso_ms
 from node.services.catalog import Document, Progress
 from node.services.requests import Request
-from node.services.space_names import check_label, check_node_name, find_space, name_in, own_key
+from node.services.space_names import (
+    check_label,
+    check_node_name,
+    find_space,
+    name_in,
+    own_key,
+    refuse_secret,
+)
 from node.services.space_requests import MemberAdd, MemberRemove, PrivateRequest, SpaceCreate, SpaceMembers
 
 if TYPE_CHECKING:
@@ -55,7 +62,7 @@ def create(local: Local, request: Request, progress: Progress) -> Document:  # n
     """Make a space; `{schemaVersion, created, space}`.  One that this node made before is that one."""
     if not isinstance(request, SpaceCreate):
         raise TypeError(request)
-    label = check_label(request.label)
+    label = refuse_secret(local.redactor, check_label(request.label))
     if label in OWN_LABELS:
         raise BadInput(f"every node has its own `{label}`", hint="take another label")
     with local.records_lock:
@@ -96,6 +103,7 @@ def add_member(local: Local, request: Request, progress: Progress) -> Document: 
     if not isinstance(request, MemberAdd):
         raise TypeError(request)
     joining = parse(request.key)
+    refuse_secret(local.redactor, request.name or "")
     with local.records_lock:
         space = find_space(local.feeds, request.space)
         found = local.feeds.roster(space)

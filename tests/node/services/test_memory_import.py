@@ -221,8 +221,11 @@ def _file(folder: Path, *lines: OperationLine | bytes, space: bool = True) -> Pa
         _operation(agent="a" * 65),
         _operation(type="edge", set={"from": "a", "to": "b", "relation": "c"}, text=None),
         _operation(update=f"\0{SECRET}\0".encode(), text=None, base=[HASH], source="33" * 32),
+        _operation(agent=SECRET),
+        _operation(by=f"{SECRET}@there"),
+        _operation(id=SECRET),
     ],
-    ids=range(14),
+    ids=range(17),
 )
 def test_a_bad_line_refuses_the_whole_file_by_its_number(
     kept: Kept, tmp_path: Path, bad: OperationLine | bytes

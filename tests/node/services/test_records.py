@@ -13,12 +13,17 @@ from crdt.entries import EntryKind
 from crdt.errors import BadInput, Changed, IndexUnavailable, NotFound, Unavailable
 from crdt.operations import Operation
 from crdt.projects import project_id
+from mesh.identity import generate
+from mesh.member_key import spell
 from node.services import records
 from node.services.records import Place, Write
 from retrieval.memory_rows import memory_of
+from tests.node.asking import asked
 from tests.node.services.memory_kit import keeping
 
 SECRET = "ghp_" + "a1B2" * 9
+SECRET_LABEL = "glpat-" + "a1b2" * 5
+KEY = spell(generate().public_key, generate().next_commitment)
 
 
 @pytest.fixture
@@ -35,6 +40,28 @@ def test_every_text_is_redacted_before_it_is_signed(root: Path) -> None:
     assert b"the token is" in stored
     assert SECRET.encode() not in stored
     assert SECRET.lower().encode() not in stored
+
+
+@pytest.mark.parametrize(
+    ("use_case", "fields"),
+    [
+        ("memory.add", {"text": "x", "agent": SECRET}),
+        ("decision.add", {"decision": "x", "agent": SECRET}),
+        ("projects.create", {"label": SECRET}),
+        ("spaces.create", {"label": SECRET_LABEL}),
+        ("spaces.add-member", {"space": "home", "key": KEY, "name": SECRET}),
+    ],
+)
+def test_a_name_with_a_secret_is_refused_and_nothing_is_signed(
+    root: Path, use_case: str, fields: dict[str, object]
+) -> None:
+    with keeping(root) as kept:
+        kept.add("x")
+        before = kept.local.feeds.head()
+    with pytest.raises(BadInput, match="secret"):
+        asked(root, use_case, **fields)
+    with keeping(root) as kept:
+        assert kept.local.feeds.head() == before
 
 
 def test_a_dot_is_redacted_as_its_tag_was() -> None:
