@@ -26,6 +26,9 @@ from crdt.sqlite import faults, open_reader, open_writer, transaction
 
 VERSION = 1
 NAME = "derived/projection.db"
+LOG_PAGES = 4_000
+"""The log is folded into the file every 16 MiB: each batch touches most pages of the indexes again, and with
+SQLite's own 4 MiB they would be written twice a batch."""
 
 _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT",
@@ -87,6 +90,7 @@ def open_projection_writer(path: Path) -> sqlite3.Connection:
     try:
         # What an author has erased may not stay readable in free pages.
         connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
         _create_once(connection)
     except BaseException:
         connection.close()
