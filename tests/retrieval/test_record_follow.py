@@ -337,3 +337,14 @@ def test_who_said_first_what_was_imported_is_told_by_the_node_that_says_so(share
     shared.follow()
     (hit,) = shared.found("nine")
     assert hit.author == "ana@quay via desk"
+
+
+def test_shared_memory_is_counted_by_its_sources_and_is_in_no_digest_of_conversations(shared):
+    with shared.reader() as reader:
+        before = (reader.digest(), reader.digest(notes=True))
+    say_all_sorts(shared)
+    shared.follow()
+    with shared.reader() as reader:
+        assert reader.by_source() == {"atrium": 2, "decision": 1, "memory": 1}
+        assert (reader.digest(), reader.digest(notes=True)) == before
+        assert list(reader.conversations(removed=True)) == []
