@@ -37,7 +37,7 @@ class OtherFeeds(Exception):
 class Batch:
     """What follows the watermark; between its items and `end` lies nothing about records.
 
-    `head` is the place of the newest entry when it was asked for, `end` at most.
+    `head` is the place of the newest entry when it was asked for, and at least `end`.
     """
 
     items: list[CommittedEntry]
