@@ -281,8 +281,8 @@ class Archive:
         current = self.current()
         replaced, kept = self._replaced()
         replaced -= current.keys() | kept
-        if left := self._sealed_among(self.log.wanted().fragments) | self.gone_tails(current):
-            self.log.forget_fragments(sorted(left))
+        if sealed := self._sealed_among(self.log.wanted().fragments) | self.gone_tails(current):
+            self.log.forget_fragments(sorted(sealed))
         with faults("canonical/segments"):
             left = [name for name in self.segments.names() if name in replaced]
             for name in left:

@@ -184,11 +184,9 @@ class GroupWriter:
     def _commit(self, submissions: list[_Submission]) -> None:
         group = [item for item in submissions if item.future.set_running_or_notify_cancel()]
         try:
-            with faults(NAME):
-                connection = self._usable()
-                with transaction(connection):
-                    for submission in group:
-                        submission.attempt(connection)
+            with faults(NAME), transaction(self._usable()) as connection:
+                for submission in group:
+                    submission.attempt(connection)
         except Exception as error:
             self._note(error)
             for submission in group:

@@ -212,6 +212,10 @@ class FeedStore:
         with self._reading() as tables:
             return list(PendingTable(tables.connection).all())
 
+    def has_pending(self) -> bool:
+        """Tell whether anything waits."""
+        return self.read(lambda tables: not PendingTable(tables.connection).is_empty())
+
     @property
     def pending_dropped(self) -> int:
         """How many waiting entries were dropped for want of room since the store was opened."""
@@ -230,7 +234,7 @@ class FeedStore:
         return self._writing.writer.fault if self._writing else None
 
     def probe(self) -> None:
-        """Try the disk by a write that changes nothing; raises why it can't be written, which `fault` keeps."""
+        """Try the disk by a write that changes nothing; raises what `fault` then says."""
         self.run(lambda committer: committer.tables.probe())
 
     def quick_check(self) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from crdt.errors import Damaged, IndexUnavailable
-from crdt.pending import PendingTable
 from crdt.sqlite import MENDS
 from node.checks import Check, Look, Severity
 
@@ -45,19 +44,17 @@ def check_feeds(look: Look) -> Check | None:
         return None
     if not forks:
         return Check(name="feeds", code="feeds_whole")
-    hint = (
-        "two machines wrote as one, perhaps from a copied state directory: `atrium feeds` names the feed"
-    )
+    hint = "two machines wrote as one, perhaps from a copied state directory: `atrium feeds` names the feed"
     return Check(name="feeds", code="feed_forked", severity=Severity.WARN, hint=hint)
 
 
 def check_pending(look: Look) -> Check | None:
     """See whether entries of other nodes wait for something that has not come."""
     try:
-        is_empty = look.local.feeds.read(lambda tables: PendingTable(tables.connection).is_empty())
+        is_waiting = look.local.feeds.has_pending()
     except IndexUnavailable:
         return None
-    if is_empty:
+    if not is_waiting:
         return None
     hint = "entries of other nodes wait for an earlier one, a membership or their moment: see `atrium feeds`"
     return Check(name="pending", code="entries_pending", severity=Severity.WARN, hint=hint)
