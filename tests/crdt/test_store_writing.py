@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -191,20 +192,34 @@ def test_all_of_a_write_or_nothing(tmp_path: Path) -> None:
         assert second.entry.prev == first.entry.hash
 
 
-def test_a_reader_of_the_store_reads_all_and_writes_nothing(tmp_path: Path) -> None:
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[FeedStore]:
+    """Open a store for reading, in which something is written."""
     with closing(open_feeds(tmp_path / "feeds.db")) as store:
-        home = store.home()
-        (item,) = store.write([record(b"x", home)])
-        with closing(open_feeds(tmp_path / "feeds.db", writable=False)) as reader:
-            assert (reader.home(), reader.private()) == (home, store.private())
-            assert reader.author() == store.author()
-            assert list(reader.entries()) == list(store.entries())
-            assert reader.heads() == store.heads()
-            for write in (reader.renew, reader.retry, reader.fold):
-                pytest.raises(ReadOnlyState, write)
-            pytest.raises(ReadOnlyState, reader.write, [record(b"y", home)])
-            assert reader.fault is None
-            assert store.by_ids([item.id]) == {item.id: item.entry}
+        store.write([record(b"x", store.home())])
+    with closing(open_feeds(tmp_path / "feeds.db", writable=False)) as opened:
+        yield opened
+
+
+def test_a_reader_reads_what_the_writer_does(tmp_path: Path, reader: FeedStore) -> None:
+    with closing(open_feeds(tmp_path / "feeds.db")) as store:
+        assert (reader.home(), reader.private()) == (store.home(), store.private())
+        assert reader.author() == store.author()
+        assert list(reader.entries()) == list(store.entries())
+        assert reader.heads() == store.heads()
+        (item,) = store.write([record(b"y", store.home())])
+        assert reader.by_ids([item.id, 99]) == {item.id: item.entry}
+        assert reader.entry(item.entry.hash) == item
+
+
+@pytest.mark.parametrize("write", [FeedStore.renew, FeedStore.retry, FeedStore.fold, FeedStore.probe])
+def test_a_reader_writes_nothing(reader: FeedStore, write: Callable[[FeedStore], object]) -> None:
+    with pytest.raises(ReadOnlyState):
+        write(reader)
+    with pytest.raises(ReadOnlyState):
+        reader.write([record(b"y", reader.home())])
+    assert reader.fault is None
+    assert not reader.has_pending()
 
 
 def test_a_future_resolves_once_it_is_durable(tmp_path: Path) -> None:
