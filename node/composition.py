@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from crdt.errors import Damaged, IndexUnavailable, ReadOnlyState
+from crdt.errors import Damaged, IndexUnavailable, ReadOnlyState, Unavailable
 from node import config
 from retrieval.scope import Aliases
 
@@ -167,9 +167,14 @@ class Local:
         """Open the current state of the records; raises `IndexUnavailable` where there is none."""
         from crdt.projection_reader import open_reader_of_projection
 
-        if self.writable and not self.paths.projection_db.exists():
+        try:
+            reader = open_reader_of_projection(self.paths.projection_db, self.feeds)
+        except Unavailable:
+            if not self.writable:
+                raise
+            # It is not there, or another thread is making it at this moment.
             self.projector.catch_up()
-        reader = open_reader_of_projection(self.paths.projection_db, self.feeds)
+            reader = open_reader_of_projection(self.paths.projection_db, self.feeds)
         try:
             yield reader
         finally:

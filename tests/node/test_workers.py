@@ -10,7 +10,7 @@ import pytest
 from crdt.errors import Cancelled, Unavailable
 from node.services.catalog import Document, UseCase
 from node.services.requests import SearchRequest
-from node.workers import Lane, Workers
+from node.workers import COMMITTERS, Lane, Workers
 
 
 async def test_writes_run_one_after_the_other_in_order() -> None:
@@ -121,6 +121,26 @@ async def test_a_stopping_node_ends_calls_and_takes_none() -> None:
     with pytest.raises(Unavailable, match="stopping"):
         await workers.read(lambda: None)
     await workers.close(lambda: None)
+
+
+async def test_who_still_waits_for_a_turn_is_told_that_the_node_ends() -> None:
+    workers = Workers()
+    free = threading.Event()
+    case = UseCase(name="x", request=SearchRequest, lane="commit", module="unused")
+
+    def commit() -> Document:
+        return {"free": free.wait(20)}
+
+    calls = [asyncio.ensure_future(workers.run(case, commit)) for _ in range(COMMITTERS + 3)]
+    await workers.read(lambda: None)
+    workers.stop()
+    closing = asyncio.ensure_future(workers.close(lambda: None))
+    for call in calls[COMMITTERS:]:
+        with pytest.raises(Unavailable, match="stopping"):
+            await call
+    free.set()
+    assert [await call for call in calls[:COMMITTERS]] == [{"free": True}] * COMMITTERS
+    await closing
 
 
 async def test_the_last_work_runs_after_what_was_running() -> None:
