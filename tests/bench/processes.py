@@ -31,9 +31,7 @@ def running_node(variables: Mapping[str, str], directory: Path) -> Iterator[int]
     """Run a node of its own; its process id."""
     whole(atrium("up", "--port", PORT), variables, directory)
     try:
-        running = find_running(paths_of(variables))
-        assert running is not None
-        yield running.pid
+        yield find_node(variables)
     finally:
         whole(atrium("down"), variables, directory)
 
@@ -41,6 +39,13 @@ def running_node(variables: Mapping[str, str], directory: Path) -> Iterator[int]
 def paths_of(variables: Mapping[str, str]) -> StatePaths:
     """Give the paths of the state directory that a child with these variables has."""
     return StatePaths(Path(variables["ATRIUM_STATE"]), runtime_directory(variables))
+
+
+def find_node(variables: Mapping[str, str]) -> int:
+    """Give the process id of the running node."""
+    running = find_running(paths_of(variables))
+    assert running is not None
+    return running.pid
 
 
 def cpu_s(pid: int) -> float:
