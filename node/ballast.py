@@ -9,6 +9,7 @@ nothing is taken in from transcripts, archives and notes, which come in any amou
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -53,8 +54,9 @@ class Ballast:
             self._path.unlink(missing_ok=True)
             _fill(self._path)
         except OSError as error:
-            # A part of the reserve is none, and in the way.
-            self._path.unlink(missing_ok=True)
+            # A part of the reserve is none, and in the way.  It is the first error that says why.
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
             raise write_error(error, self._path) from error
         return True
 
