@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from crdt.chains import vouched
 from crdt.clock import wall_ms
-from crdt.entries import Draft, Entry, EntryKind
+from crdt.entries import Draft, Entry, EntryKind, parse
 from crdt.incarnation import Authorship
 from crdt.operations import NONCE_BYTES, Operation, decode, encode, minted
 from crdt.projection import Projector
@@ -176,6 +177,11 @@ def receive(folder: Path, raws: list[bytes]) -> tuple[Spent, Spent]:
         return spent(lambda: store.receive(raws)), spent(projector.catch_up)
 
 
+def vouch(raws: list[bytes]) -> int:
+    """Parse entries and verify what vouches for them, as nobody can do without; return how many are good."""
+    return len(vouched([parse(raw) for raw in raws]))
+
+
 def see(folder: Path) -> list[float]:
     """Write records one by one; return the milliseconds from each acknowledgement until it can be read."""
     chance = random.Random(3)  # noqa: S311
@@ -260,6 +266,9 @@ def main() -> None:
         raws = apart(say_foreign, folder, FOREIGN).value
         received, reduced = apart(receive, folder, raws).value
         print(f"{len(raws)} foreign entries: taken in {received}; reduced {reduced}")
+        checked = apart(vouch, raws)
+        assert checked.value == len(raws)
+        row("    floor: parse, verify", checked)
         row("    both", None, _judged(received.cpu_s + reduced.cpu_s, FOREIGN_S_MAX, "CPU-s"))
         waits_ms = sorted(apart(see, folder).value)
         print(
