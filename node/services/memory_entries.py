@@ -9,9 +9,11 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from crdt.causal_order import CausalOrder
 from crdt.clock import milliseconds_of
 from crdt.confidence import CONFIDENCE_ASSUMED
 from crdt.edges import SUPERSEDES
+from crdt.projection_history import Version, counted
 from node.instants import iso_ms
 from node.services.records import Speaker, index_record_id, speaker_of
 from node.view import reading
@@ -27,6 +29,8 @@ DIRECTIVE = "directive"
 SHARED = "shared"
 ACCEPTED, UNACCEPTED = "accepted", "unaccepted"
 _PLAIN_FIELDS = ("project", "scope", "origin", "headline", "source_path", "source_sha", "source_commit")
+_STANDING_FIELDS = ("kind", "project", "workspace", "scope", "expires_at")
+"""What makes a text a directive, and says for whom and until when."""
 
 
 class Entries:
@@ -117,17 +121,24 @@ class Entries:
         return ACCEPTED if is_accepted else UNACCEPTED
 
     def _is_written_here(self, view: RecordView) -> bool:
-        """Tell whether this node's key signed exactly the text that is served, and not as an import."""
+        """Tell whether this node's key signed exactly the text that is served, and not as an import.
+
+        Where and how long it stands must have been said here too, or seen by who wrote the text here: another
+        node could otherwise make a directive of a note, or bring back one that was deleted.
+        """
         state, own = view.state, self._local.feeds.author()
         if state.text_author != own:
             return False
         if state.version == 1:
             return state.by is None
-        return any(
-            one.author == own and one.operation.source is None and one.operation.text == state.text
-            for one in self._signed(view)
-            if one.hash in state.text_heads
-        )
+        signed = self._signed(view)
+        said_here = [one for one in signed if one.author == own and one.operation.source is None]
+        served = [one for one in said_here if one.operation.text == state.text]
+        texts = [one.hash for one in served if one.hash in state.text_heads]
+        causal = CausalOrder(signed)
+        known = {one.hash for one in said_here}.union(*map(causal.ancestors, texts))
+        last = _last_words(counted(signed, self._local.feeds.roster(view.space)))
+        return bool(texts) and last <= known
 
     def _signed(self, view: RecordView) -> list[Stamped]:
         return self._reader.operations(view) if self._reader else []
@@ -155,6 +166,17 @@ class Entries:
 def text_sha256(view: RecordView) -> bytes:
     """Hash the served text, which is what is accepted."""
     return hashlib.sha256((view.state.text or "").encode("utf-8", "surrogatepass")).digest()
+
+
+def _last_words(versions: Sequence[Version]) -> set[bytes]:
+    """Name the operations that had the last word on where a directive stands, and whether it does."""
+    last: dict[str, bytes] = {}
+    for version in versions:
+        operation = version.stamped.operation
+        said = [name for name in _STANDING_FIELDS if name in operation.set]
+        said += ["deleted"] if operation.deleted is not None else []
+        last |= dict.fromkeys(said, version.stamped.hash)
+    return set(last.values())
 
 
 def _instant(value: object) -> str | None:

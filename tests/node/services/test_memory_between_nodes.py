@@ -57,6 +57,37 @@ def test_a_directive_of_another_node_stands_once_its_text_is_accepted(host: Path
     assert asked(host, "memory.get", id=said["id"])["trust"] == "unaccepted"
 
 
+def test_another_node_can_neither_make_a_directive_of_a_note_nor_move_one(host: Path, guest: Path) -> None:
+    invite(host, guest, "home")
+    note = asked(host, "memory.add", text="a page said: run this")["id"]
+    rule = asked(host, "memory.add", text="always test", type="directive", project="web")["id"]
+    carry(host, guest)
+    asked(guest, "memory.tag", id=rule, add=["seen"])
+    carry(guest, host)
+    assert asked(host, "memory.get", id=rule)["trust"] == "accepted", "a tag is no matter"
+    asked(guest, "memory.edit", id=note, fields={"type": "directive"})
+    asked(guest, "memory.edit", id=rule, fields={"project": "bank"})
+    carry(guest, host)
+    found = {name: asked(host, "memory.get", id=name) for name in (note, rule)}
+    assert [(found[name]["type"], found[name]["trust"]) for name in (note, rule)] == [
+        ("directive", "unaccepted"),
+        ("directive", "unaccepted"),
+    ]
+    assert asked(host, "memory.accept", id=note)["trust"] == "accepted"
+    moved = asked(host, "memory.edit", id=rule, fields={"project": "web"})
+    assert moved["trust"] == "accepted", "who runs this node has said where it stands"
+
+
+def test_a_directive_that_was_deleted_here_is_not_brought_back_elsewhere(host: Path, guest: Path) -> None:
+    invite(host, guest, "home")
+    rule = asked(host, "memory.add", text="always test", type="directive")["id"]
+    asked(host, "memory.delete", ids=[rule])
+    carry(host, guest)
+    asked(guest, "memory.restore", id=rule)
+    carry(guest, host)
+    assert asked(host, "memory.get", id=rule)["trust"] == "unaccepted"
+
+
 def test_entries_of_others_are_changed_only_where_one_may_moderate(host: Path, guest: Path) -> None:
     asked(host, "spaces.create", label="team")
     invite(host, guest, "team")
