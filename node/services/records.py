@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from node.composition import Local
 
 _AGENT = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_SPACE_ID = re.compile(r"[0-9a-f]{64}", re.ASCII)
 LEVEL_WAIT_S_MAX = 2.0
 _LEVEL_POLL_S = 0.02
 INDEX_WAIT_S_MAX = 0.25
@@ -293,14 +294,20 @@ def space_of(local: Local, place: Place) -> bytes:
 
 
 def _bound(local: Local, project: str) -> bytes | None:
-    """Give the space that a project is bound to."""
+    """Give the space that a project is bound to; raises `BadInput` where what others said names none."""
     try:
         with local.projection() as reader:
             view = reader.get(project_id(project), space=local.feeds.home(), types=["project"])
     except NotFound:
         return None
     bound = view.field("space")
-    return bytes.fromhex(bound) if isinstance(bound, str) and not view.state.deleted else None
+    if view.state.deleted or not isinstance(bound, str):
+        return None
+    if not _SPACE_ID.fullmatch(bound):
+        raise BadInput(
+            f"the project `{project}` is bound to {bound[:80]!a}, which is no space", hint="name a space"
+        )
+    return bytes.fromhex(bound)
 
 
 Speaker = tuple[bytes, str, str | None]

@@ -172,6 +172,14 @@ def test_records_go_to_the_space_that_is_meant(root: Path) -> None:
             records.space_of(local, Place(space="elsewhere"))
 
 
+def test_a_project_that_is_bound_to_no_space_is_said_to_be(root: Path) -> None:
+    with keeping(root) as kept:
+        bound = Operation(id=project_id("web"), type="project", set={"label": "web", "space": "zz"})
+        records.commit(kept.local, [Write(space=kept.local.feeds.home(), operation=bound, is_new=True)])
+        with pytest.raises(BadInput, match="`web` is bound to 'zz', which is no space"):
+            kept.add("the pier", project="web")
+
+
 def test_what_is_about_a_bound_project_goes_to_its_space(root: Path) -> None:
     with keeping(root) as kept:
         feeds = kept.local.feeds
