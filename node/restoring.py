@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 from crdt.errors import Damaged
@@ -69,7 +70,7 @@ def finish(paths: StatePaths, stamp: str) -> Path | None:
     ready, moving = paths.root / _READY, paths.root / _MOVING
     if (paths.root / _STAGING).exists():
         shutil.rmtree(paths.root / _STAGING)
-    aside = paths.root / f"{_ASIDE}{stamp}"
+    aside = _fresh(paths.root, f"{_ASIDE}{stamp}")
     if ready.is_dir():
         _set_aside(paths, aside)
         ready.rename(moving)
@@ -81,6 +82,12 @@ def finish(paths: StatePaths, stamp: str) -> Path | None:
     fsync_directory(paths.root)
     moving.rmdir()
     return aside
+
+
+def _fresh(root: Path, name: str) -> Path:
+    """Give a folder that nothing is in: what an earlier restore set aside stays as it is."""
+    numbered = (root / (name if number == 1 else f"{name}-{number}") for number in count(1))
+    return next(folder for folder in numbered if not folder.exists() or not any(folder.iterdir()))
 
 
 def _set_aside(paths: StatePaths, aside: Path) -> None:

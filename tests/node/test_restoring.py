@@ -82,6 +82,16 @@ def test_files_are_private(backup: Path, paths: StatePaths) -> None:
         assert path.stat().st_mode & 0o077 == 0, path
 
 
+def test_what_an_earlier_restore_set_aside_is_never_replaced(tmp_path: Path, paths: StatePaths) -> None:
+    for number, text in enumerate((b"first", b"second", b"third")):
+        folder = made_backup(tmp_path / f"backup-{number}", {**NEW, "config.toml": text})
+        restoring.stage(folder, paths, count_nothing)
+        restoring.finish(paths, "interrupted")
+    settings = [folder / "config.toml" for folder in sorted(paths.root.glob("set-aside-*"))]
+    assert [path.read_bytes() for path in settings] == [b"old = 1", b"first", b"second"]
+    assert (paths.root / "config.toml").read_bytes() == b"third"
+
+
 class Killed(BaseException):
     """Stands for the end of the process at some call."""
 
