@@ -20,7 +20,7 @@ import msgspec
 
 from crdt import have, pages
 from crdt.archive_file import opened, replacing
-from crdt.entries import Entry, FeedId
+from crdt.entries import HEADER_BYTES, SIGNATURE_BYTES, Entry, FeedId
 from crdt.errors import EntryRefused
 from crdt.pages import Page
 from crdt.sqlite import faults
@@ -28,6 +28,7 @@ from crdt.sqlite import faults
 VERSION = 1
 FRAME_BYTES_MAX = 3 << 20
 LOOSE_BYTES_MAX = 1 << 20
+ENTRY_BYTES_MIN = HEADER_BYTES + SIGNATURE_BYTES
 BLOB_BYTES_MAX = 256 << 20
 """A blob is in memory while it is written or read; segments end at 16 MiB unless one fragment is larger."""
 _MAGIC = b"atrium-feeds\0"
@@ -271,9 +272,12 @@ class _Reader:
         return blob
 
     def _check_place(self, part: Part) -> None:
-        """Refuse a space behind what is in spaces, and a page of a space that was not named."""
+        """Refuse a space behind what is in spaces, a page of a space that was not named, and crumbs."""
         if isinstance(part, PageUpdate) and part.space not in self._spaces:
             raise self._refused("a page of a space that the file does not name")
+        if isinstance(part, Loose) and any(len(raw) < ENTRY_BYTES_MIN for raw in part.entries):
+            # A million of them fit into a frame, and each would be refused by name.
+            raise self._refused("loose bytes that are too few for an entry")
         if not isinstance(part, Space):
             return
         if part.space in self._spaces or self._counts != Counts(spaces=len(self._spaces)):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crdt import feed_file, have
+from crdt.chains import vouched
 from crdt.entries import Entry, EntryKind, parse
 from crdt.errors import BadInput, Damaged, EntryRefused, NotAllowed, NotFound
 from crdt.feed_file import Blob, Loose, PageUpdate, Part, Space
@@ -82,7 +83,7 @@ def export(local: Local, request: Request, progress: Progress) -> Document:
         raise TypeError(request)
     spaces = _chosen(local, request.spaces)
     parts = chain(
-        (Space(space=space, have=have.encode(have.have_of(local.feeds.heads(space)))) for space in spaces),
+        (Space(space=space, have=_have(local, space)) for space in spaces),
         _feeds(local, spaces, progress),
         _blobs(local, progress) if request.with_archive and local.feeds.home() in spaces else (),
     )
@@ -95,6 +96,11 @@ def export(local: Local, request: Request, progress: Progress) -> Document:
         "entries": counts.entries,
         "blobs": counts.blobs,
     }
+
+
+def _have(local: Local, space: bytes) -> bytes:
+    """Say what is here of a space, of as many feeds as anybody reads; an author may begin any number."""
+    return have.encode(have.have_of(local.feeds.heads(space)[: have.FEEDS_MAX]))
 
 
 def _chosen(local: Local, named: tuple[str, ...]) -> list[bytes]:
@@ -196,19 +202,21 @@ def import_(local: Local, request: Request, progress: Progress) -> Document:
         "own": taken.own,
         "known": taken.known,
         "pending": len(taken.pending),
-        "refused": taken.refused[:REFUSED_LISTED_MAX],
+        "refused": taken.refused,
         "blobs": dict(sorted(taken.blobs.items())),
     }
 
 
 def _rosters(local: Local, path: Path) -> dict[bytes, Roster]:
-    """Fold the roster of each space of a file, with what this node knows of it already."""
+    """Fold the roster of each space of a file, as far as it is signed, with what this node knows already."""
     found: dict[bytes, list[Entry]] = {}
     for entry in _roster_entries(path):
         found.setdefault(entry.home, []).append(entry)
     rosters = {}
-    for space, entries in found.items():
+    for space, said in found.items():
         known = local.feeds.spaces().get(space)
+        signed = vouched(said)
+        entries = [entry for entry in said if entry.hash in signed]
         try:
             rosters[space] = Roster.of(space, entries) if known is None else known.extended(entries)
         except (NotFound, EntryRefused):
@@ -249,7 +257,8 @@ def _take(local: Local, part: Part, welcome: set[bytes], taken: _Taken) -> None:
         taken.known += received.known
         taken.pending |= {verdict.entry.hash for verdict in received.pending}
         taken.pending -= {item.entry.hash for item in received.committed}
-        taken.refused += [error.detail for error in received.refused]
+        left = REFUSED_LISTED_MAX - len(taken.refused)
+        taken.refused += [error.detail for error in received.refused[:left]]
 
 
 def _is_welcome(raw: bytes, welcome: set[bytes]) -> bool:

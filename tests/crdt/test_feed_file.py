@@ -293,3 +293,10 @@ def test_admission_is_what_judges_entries_from_a_file(file: Path) -> None:
             verdicts = node.receive([parse(raw) for raw in feed_file.raws_of(part)])
             assert verdicts[0].reason is chains.Reason.SIGNATURE
     assert not node.committed
+
+
+def test_loose_bytes_that_are_too_few_for_an_entry_make_the_file_none(tmp_path: Path) -> None:
+    path = tmp_path / "feeds"
+    feed_file.write(path, [feed_file.Loose(entries=[b""] * 1_000)])
+    with pytest.raises(EntryRefused, match="too few for an entry"):
+        feed_file.check(path)

@@ -8,9 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from crdt import feed_file
+from crdt import feed_file, have
+from crdt.entries import EntryKind, Position, seal
 from crdt.errors import BadInput, EntryRefused, NotAllowed
 from crdt.feed_file import Loose, PageUpdate
+from crdt.roster import Add, encode
 from node.composition import Local
 from node.services.catalog import USE_CASES
 from tests.node.asking import asked, items
@@ -231,3 +233,46 @@ def restore_into(backup: Path, root: Path, *, key_of: Path) -> None:
     paths.identity.write_bytes((key_of / "identity.key").read_bytes())
     paths.identity.chmod(0o600)
     restore(backup, paths, ignore, replace=False)
+
+
+class Forger:
+    """Signs as somebody whose key it does not have."""
+
+    def __init__(self, public_key: bytes) -> None:
+        self.public_key = public_key
+
+    def sign(self, message: bytes) -> bytes:
+        return message[:64]
+
+
+def test_a_membership_that_the_owner_did_not_sign_opens_no_space(
+    here: Path, there: Path, tmp_path: Path
+) -> None:
+    asked(here, "spaces.create", label="team")
+    with opened(there, writable=True) as local:
+        stranger = local.identity.public_key
+    parts = list(feed_file.read(exported(here, "feeds", spaces=["team"])))
+    named = next(item.space for item in parts if isinstance(item, feed_file.Space))
+    with opened(here, writable=True) as local:
+        (head,) = local.feeds.heads(named)
+        (genesis,) = local.feeds.feed_entries(head.feed)
+    said = encode(Add(member=stranger, rights=["read", "append"], name="stranger"))
+    position = Position(feed=genesis.feed, seq=2, prev=genesis.hash, hlc=genesis.hlc + 1)
+    forged = seal(EntryKind.ROSTER, said, position, Forger(genesis.author))
+    path = tmp_path / "forged"
+    feed_file.write(path, [*parts, Loose(entries=[forged.raw])])
+    with pytest.raises(NotAllowed, match="member of none"):
+        imported(there, path)
+
+
+def test_a_file_of_more_feeds_than_a_vector_has_is_still_one(
+    here: Path, there: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    invite(here, there)
+    monkeypatch.setattr(have, "FEEDS_MAX", 1)
+    for number in range(3):
+        (here / "incarnation").unlink(missing_ok=True)
+        add(here, f"note {number}")
+    report = imported(there, exported(here, "feeds"))
+    assert report["refused"] == []
+    assert len(texts(there)) == 3
