@@ -220,7 +220,8 @@ class _View:
 
     def __init__(self, committer: FeedCommitter, batch: Sequence[Entry]) -> None:
         self._committer = committer
-        self._erasures = [entry for entry in batch if entry.kind == EntryKind.ERASE]
+        self._batch = [entry for entry in batch if entry.kind == EntryKind.ERASE]
+        self._erasures: dict[bytes | None, list[Entry]] | None = None
 
     def place(self, hash_: bytes) -> Place | None:
         """Find a committed entry."""
@@ -243,9 +244,13 @@ class _View:
 
         The erasure may stand behind the erased entry in one feed, so that neither could come first.
         """
-        waiting = self._committer.waiting.erasures()
-        signed = [other for other in self._erasures if other.body == entry.hash and is_signed(other)]
-        return self._committer.is_erased(entry, [*waiting, *signed])
+        if self._erasures is None:
+            # Read once: whoever fills the waiting room could otherwise have it read for each entry.
+            self._erasures = {}
+            for other in self._committer.waiting.erasures():
+                self._erasures.setdefault(other.body, []).append(other)
+        signed = [other for other in self._batch if other.body == entry.hash and is_signed(other)]
+        return self._committer.is_erased(entry, [*self._erasures.get(entry.hash, ()), *signed])
 
 
 def _cut(roster: Roster, feed: FeedId, top: int) -> int:

@@ -11,8 +11,9 @@ import pytest
 
 from crdt.chains import Reason
 from crdt.clock import pack, wall_ms
-from crdt.entries import Draft, Entry, EntryKind, FeedId
+from crdt.entries import Draft, Entry, EntryKind, FeedId, parse
 from crdt.errors import NotAllowed
+from crdt.pending import PendingTable
 from crdt.roster import Add, Remove, encode
 from crdt.store import FeedStore
 from tests.crdt.logs import open_feeds
@@ -288,3 +289,20 @@ def test_who_may_erase_is_asked_again_when_the_members_change(tmp_path: Path) ->
             found = store.entry(secret.hash)
             assert found is not None
             assert found.entry.body is None
+
+
+def test_waiting_erasures_are_read_once_for_all_entries_of_a_batch(
+    store: FeedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anna = space_of_anna()
+    store.receive(raws(*anna.entries))
+    bare = [parse(entry.header + entry.signature, erased=True) for entry in member(BEN, anna).records(50)]
+    real, calls = PendingTable.erasures, [0]
+
+    def counted(self: PendingTable) -> list[Entry]:
+        calls[0] += 1
+        return real(self)
+
+    monkeypatch.setattr(PendingTable, "erasures", counted)
+    assert len(store.receive(raws(*bare)).pending) == len(bare)
+    assert calls == [1], "a waiting room full of erasures must not be read for each entry"
