@@ -121,7 +121,9 @@ def test_a_tombstone_is_kept_with_and_without_a_row(index: Index) -> None:
     assert (index.found().buried_hlc, index.found().removed_hlc) == (5, 0)
     index.rows.bury([CONVERSATION], 9)
     assert index.found().buried_hlc == 9
-    index.rows.revive([CONVERSATION, conversation_id("codex", "nobody")])
+    index.rows.revive([CONVERSATION], 8)
+    assert index.found().buried_hlc == 9
+    index.rows.revive([CONVERSATION, conversation_id("codex", "nobody")], 10)
     assert index.found().buried_hlc == 0
 
 

@@ -101,7 +101,7 @@ def superseded(index: IndexWriter) -> dict[bytes, bytes]:
     return dict(index.connection.execute(SUPERSEDED).fetchall())
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(STEPS)
 def test_what_is_kept_is_what_edges_and_records_amount_to(tmp_path_factory, steps):
     index = IndexWriter(open_index_writer(tmp_path_factory.mktemp("index") / "index.db"))
