@@ -125,21 +125,23 @@ class LocalStore:
 
     def fits(self, log: ManifestLog) -> bool:
         """Tell whether the log still has the manifest that was newest when something was last read."""
-        with faults(_NAME):
-            mark = self._connection.execute(_MARK).fetchone()
+        mark = self._mark()
         if mark is None or mark[0] == 0:
             return True
         logged = next(log.since(mark[0] - 1), None)
         return logged is not None and (logged.seq, logged.hlc) == mark
 
     def set_mark(self, log: ManifestLog) -> None:
-        """Note the newest manifest of the log under which things are read."""
+        """Note the newest manifest of the log under which things are read, unless it is noted already."""
         head = log.head()
         newest = next(log.since(head - 1), None) if head else None
+        mark = None if newest is None else (newest.seq, newest.hlc)
+        if mark == self._mark():
+            return
         with faults(_NAME), transaction(self._connection):
             self._connection.execute(_CLEAR_MARK)
-            if newest is not None:
-                self._connection.execute(_SET_MARK, (newest.seq, newest.hlc))
+            if mark is not None:
+                self._connection.execute(_SET_MARK, mark)
 
     def forget_reading(self) -> None:
         """Forget what was read, so that everything is read again and compared."""
@@ -179,6 +181,11 @@ class LocalStore:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+    def _mark(self) -> tuple[int, int] | None:
+        with faults(_NAME):
+            mark: tuple[int, int] | None = self._connection.execute(_MARK).fetchone()
+        return mark
 
 
 def _open(path: Path, *, writable: bool) -> sqlite3.Connection:

@@ -104,3 +104,18 @@ def test_a_reader_of_an_absent_store_finds_it_empty_and_makes_nothing(tmp_path: 
     assert (store.cursors("codex", "/a"), store.ingested(1), store.note_roots()) == ({}, {}, [])
     store.close()
     assert not (tmp_path / "local.db").exists()
+
+
+def test_a_mark_is_written_once_for_each_manifest(store: LocalStore, tmp_path: Path) -> None:
+    log = open_log(tmp_path / "feeds.db")
+    try:
+        log.append([Tombstone(removed=["00" * 32])])
+        store.set_mark(log)
+        before = store._connection.total_changes
+        store.set_mark(log)
+        assert store._connection.total_changes == before
+        log.append([Tombstone(removed=["11" * 32])])
+        store.set_mark(log)
+        assert store._connection.total_changes > before
+    finally:
+        log.close()
