@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -177,6 +176,9 @@ def follow(local: Local) -> bool:
     try:
         local.projector.catch_up()
         if local.follow_soon is not None:
+            # Imported here, since who only reads needs no threads.
+            from concurrent.futures import wait
+
             following = local.follow_soon()
             return bool(following and wait([following], INDEX_WAIT_S_MAX).done)
         return _follow_here(local)
