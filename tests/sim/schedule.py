@@ -12,7 +12,7 @@ from unittest import mock
 
 from tests.sim import checks, membership, wire
 from tests.sim.machine import Machine
-from tests.sim.world import HOUR_MS, Plan, World
+from tests.sim.world import HOUR_MS, MINUTE_MS, Plan, Theme, World
 from tests.sim.writer import Moment
 
 STEPS = 110
@@ -27,7 +27,40 @@ SMALL = {
     "crdt.projection_ledger.STALE_BATCH": 3,
 }
 """Limits of the real code, made small, so that their borders are met all the time."""
-CRASH_RATE = 0.03
+WEIGHTS = {
+    "write": 16,
+    "write_several": 4,
+    "write_at_once": 1,
+    "write_own": 0.7,
+    "commit": 3,
+    "offer": 12,
+    "deliver": 16,
+    "wait": 5,
+    "fail": 1,
+    "start": 6,
+    "restart": 1.2,
+    "back_up": 1.2,
+    "restore": 0.8,
+    "clone": 0.4,
+    "part": 1.2,
+    "rejoin": 1.2,
+    "change_members": 1.5,
+    "forge": 5,
+    "set_clock": 0.7,
+    "retry": 1,
+}
+"""How often each thing happens."""
+THEMES: dict[Theme, dict[str, float]] = {
+    Theme.PLAIN: {},
+    Theme.CRASHES: {"fail": 4, "restart": 3, "start": 2},
+    Theme.TWINS: {"back_up": 4, "restore": 5, "clone": 6, "write_at_once": 4, "fail": 0.3},
+    Theme.TIES: {"write_at_once": 8, "forge": 0.3},
+    Theme.MEMBERS: {"change_members": 4},
+    Theme.APART: {"part": 5, "rejoin": 2, "write_at_once": 3},
+    Theme.FORGERY: {"forge": 4},
+}
+"""What a theme changes about that."""
+CRASH_RATE = 0.02
 BACKUPS_MAX = 6
 DELIVERED_MAX = 8
 
@@ -93,32 +126,14 @@ class Schedule:
 
     def __init__(self, world: World) -> None:
         self._world, self._random = world, world.random
-        self._actions: list[tuple[Callable[[], None], float]] = [
-            (self._write, 16),
-            (self._write_several, 4),
-            (self._write_own, 0.7),
-            (self._commit, 3),
-            (self._offer, 12),
-            (self._deliver, 16),
-            (self._wait, 5),
-            (self._fail, 1),
-            (self._start, 6),
-            (self._restart, 1.2),
-            (self._back_up, 1.2),
-            (self._restore, 0.8),
-            (self._clone, 0.4),
-            (self._part, 1.2),
-            (self._rejoin, 1.2),
-            (self._membership, 1.5),
-            (self._forge, 5),
-            (self._set_clock, 0.7),
-            (self._retry, 1),
-        ]
+        often = THEMES[world.plan.theme]
+        self._acts: list[Callable[[], None]] = [getattr(self, f"_{name}") for name in WEIGHTS]
+        self._weights = [weight * often.get(name, 1) for name, weight in WEIGHTS.items()]
+        self._crash_rate = CRASH_RATE * often.get("fail", 1)
 
     def step(self) -> None:
         """Let one thing happen."""
-        acts, weights = zip(*self._actions, strict=True)
-        act: Callable[[], None] = self._random.choices(acts, weights)[0]
+        act = self._random.choices(self._acts, self._weights)[0]
         self._world.true_ms += self._random.choice((0, 1, 40, 900))
         act()
 
@@ -142,7 +157,7 @@ class Schedule:
         return self._random.choice(running) if running else None
 
     def _failure(self) -> Moment | None:
-        if self._random.random() >= CRASH_RATE:
+        if self._random.random() >= self._crash_rate:
             return None
         self._world.count("crashes")
         return self._random.choice(tuple(Moment))
@@ -163,6 +178,20 @@ class Schedule:
             if drafts:
                 machine.say(drafts)
                 self._world.count("writes")
+
+    def _write_at_once(self) -> None:
+        """Have several change one record at the beginning of the same minute."""
+        running = [machine for machine in self._world.running() if self._world.roster_at(machine) is not None]
+        record = self._world.users[self._random.choice(running).name].record() if running else None
+        if record is None:
+            return
+        self._world.true_ms += MINUTE_MS - self._world.true_ms % MINUTE_MS
+        for machine in self._random.sample(running, min(len(running), 3)):
+            drafts = self._world.users[machine.name].drafts_on(record)
+            if drafts:
+                machine.say(drafts)
+                self._world.count("writes")
+        self._commit()
 
     def _write_own(self) -> None:
         machine = self._any()
@@ -233,7 +262,7 @@ class Schedule:
 
     def _clone(self) -> None:
         machine = self._any()
-        if machine is None or len(self._world.machines) > self._world.plan.machines:
+        if machine is None or len(self._world.machines) > self._world.plan.machines + 1:
             return
         machine.stop()
         self._world.clone(machine, self._random.choice(("rolled back", "copied")))
@@ -246,7 +275,7 @@ class Schedule:
     def _rejoin(self) -> None:
         self._world.network.part(())
 
-    def _membership(self) -> None:
+    def _change_members(self) -> None:
         machine = self._world.owner
         if machine.is_on and self._world.plan.has_changes:
             machine.say([self._world.roster_draft(membership.operation(self._world))])

@@ -51,16 +51,28 @@ class User:
         views = self._views()
         if not views or random.random() < 0.3:
             return [self._record(self._creation())]
-        view = random.choice(views)
-        if self._may_erase and random.random() < 0.06:
-            return self._erasure(view)
-        return [self._record(operation) for operation in self._changes(view)]
+        return self._drafts_on(random.choice(views))
+
+    def drafts_on(self, record: str) -> list[Draft]:
+        """Think of something about one record; nothing where it is not to be seen."""
+        found = [view for view in self._machine.views() if (view.space, view.id) == (self._space, record)]
+        return self._drafts_on(found[0]) if found else []
+
+    def record(self) -> str | None:
+        """Point at some record that is there."""
+        views = self._views()
+        return self._random.choice(views).id if views else None
 
     def own_drafts(self) -> list[Draft]:
         """Think of something that is nobody else's: for this node's home, or its private space."""
         store = self._machine.store
         space = self._random.choice((store.home, store.private))()
         return [Draft(space=space, kind=EntryKind.RECORD, body=encode(self._memory()))]
+
+    def _drafts_on(self, view: RecordView) -> list[Draft]:
+        if self._may_erase and self._random.random() < 0.06:
+            return self._erasure(view)
+        return [self._record(operation) for operation in self._changes(view)]
 
     def _views(self) -> list[RecordView]:
         """Give what is to be seen in the space: mostly what is there now, sometimes what was earlier."""

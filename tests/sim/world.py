@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from random import Random
 
@@ -22,7 +23,21 @@ from tests.sim.workload import User
 from tests.sim.writer import Moment
 
 NAMES = ("ann", "ben", "cat", "dan", "eve", "fay")
-HOUR_MS = 3_600_000
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+SKEWS_MS = ((0, 0), (0, 0), (-2_000, 2_000), (-HOUR_MS, 4 * MINUTE_MS))
+
+
+class Theme(StrEnum):
+    """What a schedule has more of than others."""
+
+    PLAIN = "a little of everything"
+    CRASHES = "crashes"
+    TWINS = "disks that are copied and rolled back"
+    TIES = "changes of one record at one reading of the clock"
+    MEMBERS = "changes of membership"
+    APART = "partitions"
+    FORGERY = "forgery"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +48,7 @@ class Plan:
     nodes have carried out before they hear that its author might not can't be taken back there.
     """
 
+    theme: Theme
     machines: int
     has_changes: bool
     grain_ms: int
@@ -44,11 +60,14 @@ class Plan:
     @classmethod
     def draw(cls, random: Random) -> Plan:
         """Draw one, with what is rare in the world made common."""
+        theme = random.choice(tuple(Theme))
+        is_exact = theme is Theme.TIES
         return cls(
+            theme=theme,
             machines=random.randint(3, 6),
-            has_changes=random.random() < 0.6,
-            grain_ms=random.choice((1, 1, 1_000, 60_000)),
-            skew_ms=random.choice(((0, 0), (0, 0), (-2_000, 2_000), (-HOUR_MS, 240_000))),
+            has_changes=theme is Theme.MEMBERS or random.random() < 0.5,
+            grain_ms=MINUTE_MS if is_exact else random.choice((1, 1, 1_000, MINUTE_MS)),
+            skew_ms=(0, 0) if is_exact else random.choice(SKEWS_MS),
             loss=random.choice((0.0, 0.1, 0.4)),
             repetition=random.choice((0.0, 0.1, 0.4)),
             damage=random.choice((0.0, 0.0, 0.05)),
