@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 
 from crdt import incarnation
 from crdt.errors import Unavailable
@@ -10,7 +11,6 @@ from crdt.feed_commit import FeedCommitter
 from crdt.feed_tables import FeedTables
 from crdt.feed_writer import GroupWriter
 from crdt.incarnation import OwnFeeds
-from crdt.sqlite import faults
 
 
 class Writing:
@@ -45,5 +45,6 @@ class Writing:
                 marker = None
         is_clean = self.writer.close()
         if is_clean and marker is not None and own is not None and own.authorship.marker is not None:
-            with faults(own.authorship.marker.name):
+            # Where it can't be left, what was written is durable all the same: that is no failed write.
+            with suppress(OSError):
                 incarnation.leave(own.authorship.marker, marker)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -31,12 +32,15 @@ class BoundedFile:
         self._size_bytes = os.fstat(self._descriptor).st_size
 
     def write(self, text: str) -> int:
-        """Append; a line is written by one call, so that two writers never share a line."""
+        """Append; a line is written by one call, so that two writers never share a line.
+
+        Where the disk is full or can't be written, the line is lost: whoever logs has a node to keep running.
+        """
         data = text.encode("utf-8", "replace")
-        if self._size_bytes + len(data) > self._size_bytes_max:
-            self._start_anew()
-        os.write(self._descriptor, data)
-        self._size_bytes += len(data)
+        with suppress(OSError):
+            if self._size_bytes + len(data) > self._size_bytes_max:
+                self._start_anew()
+            self._size_bytes += os.write(self._descriptor, data)
         return len(text)
 
     def flush(self) -> None:
@@ -47,10 +51,11 @@ class BoundedFile:
         os.close(self._descriptor)
 
     def _start_anew(self) -> None:
-        os.close(self._descriptor)
-        self._path.replace(self._path.with_name(self._path.name + ".1"))
-        self._descriptor = _open(self._path)
+        with suppress(FileNotFoundError):
+            self._path.replace(self._path.with_name(self._path.name + ".1"))
+        old, self._descriptor = self._descriptor, _open(self._path)
         self._size_bytes = 0
+        os.close(old)
 
 
 def open_log(path: Path, level: str, size_bytes_max: int) -> Logger:

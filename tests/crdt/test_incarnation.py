@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import stat
@@ -91,6 +92,21 @@ def test_after_a_kill_a_new_incarnation_begins_and_nothing_is_lost(tmp_path: Pat
     with closing(open_feeds(tmp_path / "feeds.db")) as store:
         assert sum(head.count for head in store.heads(store.home())) == 4
         assert store.forks() == []
+
+
+def test_a_marker_that_can_t_be_left_makes_no_durable_write_look_like_one_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr("crdt.incarnation.leave", no_space)
+        first = written(tmp_path)
+    second = written(tmp_path)
+    assert second.inc != first.inc
+    with closing(open_feeds(tmp_path / "feeds.db")) as store:
+        assert store.entry(first.hash) is not None
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
@@ -44,6 +45,24 @@ def test_a_log_goes_on_where_it_was(tmp_path: Path) -> None:
         file.write("line\n")
         file.close()
     assert (tmp_path / "x").read_text() == "line\nline\n"
+
+
+def test_a_line_that_can_t_be_written_is_lost_and_the_next_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = BoundedFile(tmp_path / "x", 10)
+    with monkeypatch.context() as full:
+        full.setattr("node.logs.os.write", _no_space)
+        full.setattr("node.logs.os.open", _no_space)
+        file.write("line\n")
+        file.write("longer than the bound\n")
+    file.write("there is room again\n")
+    file.close()
+    assert (tmp_path / "x").read_text() == "there is room again\n"
+
+
+def _no_space(*_: object) -> int:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
