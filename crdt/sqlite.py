@@ -161,10 +161,21 @@ def _is_busy(error: sqlite3.DatabaseError) -> bool:
     return _name(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
+def _is_out_of_files() -> bool:
+    """Ask the system what SQLite does not tell: whether it can't open because this process has too many."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    return False
+
+
 def _translated(error: sqlite3.DatabaseError, what: str) -> AtriumError:
     name = _name(error)
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")):
         return DiskFull(f"no space left while writing {what}")
+    if name.startswith("SQLITE_CANTOPEN") and _is_out_of_files():
+        return Unavailable(f"{what}: too many open files", hint="raise the limit of open files (`ulimit -n`)")
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return ReadOnlyState(f"{what} can't be written ({error})")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):

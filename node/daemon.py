@@ -29,7 +29,7 @@ from node.logs import Logger, open_log
 from node.paths import StatePaths, ensure_private, write_error
 from node.ports import bind_loopback
 from node.server import Gate, local_app, runner_of, socket_app
-from node.service import Service, describe, supervise
+from node.service import LoopFailures, Service, describe, supervise
 from node.services.catalog import USE_CASES, Progress
 from node.services.requests import CaptureRequest
 from node.state import refuse_doubtful
@@ -71,6 +71,7 @@ class _Node:
         self._deadline.daemon = True
 
     async def run(self, announce: Callable[[int], None]) -> int:
+        asyncio.get_running_loop().set_exception_handler(LoopFailures(self._log))
         with bind_loopback(self._config.port) as port:
             await self._run(port, announce)
         self._deadline.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import resource
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -162,6 +163,18 @@ def test_each_fault_is_an_error_of_ours_that_names_the_file(
     assert type(caught.value) is kind
     assert caught.value.__cause__ is error
     assert caught.value.hint
+
+
+def test_a_process_that_may_open_no_more_files_is_told_so() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        with pytest.raises(Unavailable, match="too many open files") as caught, faults("canonical/feeds.db"):
+            raise sqlite_error("SQLITE_CANTOPEN")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert type(caught.value) is Unavailable
+    assert "ulimit" in caught.value.hint
 
 
 def test_a_fault_never_advises_to_delete() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import importlib
 import itertools
+import json
 import os
 import pkgutil
 import random
@@ -21,6 +22,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import IO, NoReturn, cast
 
 from cli.client import ask, connect
@@ -59,16 +61,17 @@ class Book:
 
 
 class Client(threading.Thread):
-    """Asks a node for one change after the other until the node is gone."""
+    """Asks a node for one change after the other until the node is gone, or has answered often enough."""
 
-    def __init__(self, world: World, name: int, seed: int) -> None:
+    def __init__(self, world: World, name: int, seed: int, requests_max: int = 1 << 30) -> None:
         super().__init__(daemon=True)
         self.book = Book()
         self.refusals: list[AtriumError] = []
         """Answers that were none, of a node that goes on: full, ending, too busy."""
         self._world = world
-        self._paths = StatePaths(world.state, world.base / "run")
+        self._paths = StatePaths(world.state, runtime_of(world))
         self._number = name
+        self._requests_max = requests_max
         self._choose = random.Random(seed)  # noqa: S311
         (world.work / ".git").mkdir(exist_ok=True)
         self._counter = itertools.count()
@@ -84,7 +87,7 @@ class Client(threading.Thread):
         """Ask until nobody answers."""
         changes = (self.add, self.add, self.edit, self.edit, self.tag, self.untag, self.delete, self.restore)
         rare = (self.remember, self.decide, self.capture, self.make_space)
-        while True:
+        while self.book.acknowledged < self._requests_max:
             change = self._choose.choice(changes if self._choose.random() < 0.85 else rare)
             try:
                 change()
@@ -240,54 +243,58 @@ def shown(reader: ProjectionReader, identity: str) -> Entry | None:
 
 
 class Nursery:
-    """A process that has imported the program, and forks nodes."""
+    """A process that has imported the program, and forks nodes of any world."""
 
-    def __init__(self, world: World, *, sabotaged: bool = False) -> None:
-        self._world = world
-        self._paths = StatePaths(world.state, world.base / "run")
-        own = {"ATRIUM_PORT": "0", "XDG_RUNTIME_DIR": str(world.base / "run")}
+    def __init__(self, *, sabotaged: bool = False) -> None:
         words = ["sabotaged"] if sabotaged else []
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.e2e.killing", *words],
-            env=world.environment(own),
             cwd=CHECKOUT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
 
-    def start(self) -> int:
+    def start(self, world: World) -> int:
         """Fork a node and give its process id at once."""
-        return self._say("start")
+        own = {"ATRIUM_PORT": "0", "XDG_RUNTIME_DIR": str(runtime_of(world))}
+        return self._say({"start": world.environment(own), "directory": str(world.work)})
 
     def wait(self, process: int) -> int:
         """Wait until a node has ended and give its exit status."""
-        return self._say(f"wait {process}")
-
-    def wait_until_it_answers(self) -> float:
-        """Wait for the node to take a connection; give the seconds that took."""
-        began_s = time.monotonic()
-        wait_until(self.answers, "the node answers", timeout_s=60)
-        return time.monotonic() - began_s
-
-    def answers(self) -> bool:
-        """Tell whether a node takes connections."""
-        connection = connect(self._paths)
-        if connection is not None:
-            connection.close()
-        return connection is not None
+        return self._say({"wait": process})
 
     def close(self) -> None:
-        """End the nursery."""
+        """End the nursery, and nodes that still run."""
         self._process.communicate(timeout=30)
 
-    def _say(self, line: str) -> int:
+    def _say(self, asked: Mapping[str, object]) -> int:
         stdin, stdout = cast("IO[str]", self._process.stdin), cast("IO[str]", self._process.stdout)
-        stdin.write(line + "\n")
+        stdin.write(json.dumps(asked) + "\n")
         stdin.flush()
         answer = stdout.readline()
         assert answer, "the nursery died"
         return int(answer)
+
+
+def runtime_of(world: World) -> Path:
+    """Name where a world's short sockets are."""
+    return world.base / "run"
+
+
+def answers(world: World) -> bool:
+    """Tell whether a node takes connections."""
+    connection = connect(StatePaths(world.state, runtime_of(world)))
+    if connection is not None:
+        connection.close()
+    return connection is not None
+
+
+def wait_until_it_answers(world: World) -> float:
+    """Wait for the node to take a connection; give the seconds that took."""
+    began_s = time.monotonic()
+    wait_until(lambda: answers(world), "the node answers", timeout_s=60)
+    return time.monotonic() - began_s
 
 
 def main() -> None:
@@ -298,18 +305,18 @@ def main() -> None:
     gc.freeze()
     if "sabotaged" in sys.argv:
         acknowledge_too_early()
-    children = set()
+    children: set[int] = set()
     for line in sys.stdin:
-        word, _, argument = line.strip().partition(" ")
-        if word == "start":
+        asked = json.loads(line)
+        if "start" in asked:
             child = os.fork()
             if child == 0:
-                _be_a_node()
+                _be_a_node(asked["start"], asked["directory"])
             children.add(child)
             print(child, flush=True)
         else:
-            _, status = os.waitpid(int(argument), 0)
-            children.discard(int(argument))
+            _, status = os.waitpid(asked["wait"], 0)
+            children.discard(asked["wait"])
             print(os.waitstatus_to_exitcode(status), flush=True)
     for child in children:
         os.kill(child, signal.SIGKILL)
@@ -337,9 +344,12 @@ def acknowledge_too_early() -> None:
     feed_writer.GroupWriter._commit = early  # type: ignore[method-assign]
 
 
-def _be_a_node() -> NoReturn:
+def _be_a_node(environment: Mapping[str, str], directory: str) -> NoReturn:
     status: object = 1
     try:
+        os.environ.clear()
+        os.environ.update(environment)
+        os.chdir(directory)
         nothing = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(nothing, number)

@@ -12,7 +12,6 @@ import signal
 import statistics
 import subprocess
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from os import kill
@@ -24,7 +23,7 @@ from crdt.projection import Projector
 from node.composition import Local, open_local
 from node.services import records, verify
 from node.services.backup_requests import VerifyRequest
-from tests.e2e.killing import Client, Nursery, missing, said_in, settle
+from tests.e2e.killing import Client, Nursery, missing, said_in, settle, wait_until_it_answers
 from tests.e2e.states import exported, settings, strays
 from tests.kit import World, wait_until
 
@@ -72,10 +71,10 @@ class Rounds:
 
     def kill_one(self) -> None:
         """Start a node, let clients write, and kill it at a moment by chance."""
-        node = self.nursery.start()
+        node = self.nursery.start(self.world)
         is_early = self.choose.random() < EARLY_SHARE
         if not is_early:
-            self.restarts_s.append(self.nursery.wait_until_it_answers())
+            self.restarts_s.append(wait_until_it_answers(self.world))
         acknowledged = self.acknowledged
         self.clients = [client.again(self.choose.getrandbits(32)) for client in self.clients]
         for client in self.clients:
@@ -92,8 +91,8 @@ class Rounds:
 
     def check(self, before: set[str], *, whole: bool) -> None:
         """Start a node, look at everything or at what changed and a sample, and end it by a signal."""
-        node = self.nursery.start()
-        self.nursery.wait_until_it_answers()
+        node = self.nursery.start(self.world)
+        wait_until_it_answers(self.world)
         with closing(open_local(settings(self.world), writable=False)) as local:
             self._look(local, before, whole=whole)
             if whole:
@@ -147,10 +146,8 @@ def world(quick_path: Path) -> World:
 
 
 @pytest.fixture
-def rounds(world: World, choose: random.Random) -> Iterator[Rounds]:
-    nursery = Nursery(world)
-    yield Rounds(world, choose, nursery)
-    nursery.close()
+def rounds(world: World, choose: random.Random, nursery: Nursery) -> Rounds:
+    return Rounds(world, choose, nursery)
 
 
 def test_what_was_acknowledged_survives_fifty_kills(rounds: Rounds) -> None:
@@ -166,7 +163,7 @@ def test_what_was_acknowledged_survives_fifty_kills(rounds: Rounds) -> None:
 
 
 def test_a_store_that_acknowledges_before_it_commits_is_caught(world: World, choose: random.Random) -> None:
-    nursery = Nursery(world, sabotaged=True)
+    nursery = Nursery(sabotaged=True)
     with closing(nursery):
         broken = Rounds(world, choose, nursery)
         for _ in range(SABOTAGED_ROUNDS_MAX):

@@ -10,7 +10,7 @@ import pytest
 
 from crdt.errors import DiskFull
 from node.logs import Logger, open_log
-from node.service import Service, supervise
+from node.service import LoopFailures, Service, supervise
 
 
 @pytest.fixture
@@ -56,3 +56,23 @@ async def test_a_part_can_be_cancelled(log: Logger) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_what_the_loop_can_not_raise_is_logged_once_a_second_without_arguments(
+    tmp_path: Path, log: Logger
+) -> None:
+    failures = LoopFailures(log)
+    loop = asyncio.get_running_loop()
+    for _ in range(100):
+        failures(loop, {"message": "socket.accept() out of system resource", "exception": OSError(24, "x")})
+    failures(
+        loop, {"message": "Exception in callback said('a secret')", "exception": LookupError("a secret")}
+    )
+    failures(loop, {"message": "Task was destroyed but it is pending!"})
+    lines = [json.loads(line) for line in (tmp_path / "node.log").read_text().splitlines()]
+    assert [(line["event"], line["reason"], line.get("error")) for line in lines] == [
+        ("loop_failed", "socket.accept() out of", "OSError"),
+        ("loop_failed", "Exception in callback", "LookupError"),
+        ("loop_failed", "Task was destroyed", None),
+    ]
+    assert "secret" not in str(lines)
