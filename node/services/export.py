@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,7 @@ from node.services.requests import ExportRequest, Request
 
 if TYPE_CHECKING:
     from node.composition import Local
+    from retrieval.index_catalog import Catalog
     from retrieval.index_reader import IndexReader
 
 _PROGRESS_CONVERSATIONS = 50
@@ -35,7 +38,10 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
     with local.reader() as reader:
         if int(reader.meta("archive_seq") or 0) < local.archive.log.head():
             raise IndexUnavailable("the index is behind the archive", hint="run `atrium prepare-context`")
-        written = archive_file.write(Path(request.path), _conversations(local, reader, request, progress))
+        unread = _unread(local, local.catalog(reader), request)
+        written = archive_file.write(
+            Path(request.path), chain(_conversations(local, reader, request, progress), unread)
+        )
     document: Document = {
         "schemaVersion": 1,
         "output": request.path,
@@ -43,6 +49,34 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         "contentSha256": written.content_sha256,
     }
     return {**document, "skipped": written.skipped} if written.skipped else document
+
+
+def _unread(local: Local, catalog: Catalog, request: ExportRequest) -> list[None]:
+    """Give as many gaps as there are blobs that an index made anew could not read, so knows nothing of.
+
+    Each has at least one conversation in it.  Only what has no place in the index is read again here.
+    """
+    archive = local.archive
+    wanted = archive.wanted()
+    reads: list[Callable[[], object]] = [
+        partial(archive.segments.load, sha256)
+        for sha256, segment in archive.current().items()
+        if sha256 not in wanted and not any(catalog.place(name.hex()) for name, _ in segment.fragments)
+    ]
+    reads += [
+        partial(archive.log.tail_body, sha256)
+        for sha256, _, _ in archive.log.tails()
+        if sha256.hex() not in wanted and catalog.place(sha256.hex()) is None
+    ]
+    gaps: list[None] = []
+    for read in reads:
+        try:
+            read()
+        except Damaged as error:
+            if not request.partial:
+                raise Damaged(f"conversations can't be read: {error.detail}", hint=_PARTIAL) from error
+            gaps.append(None)
+    return gaps
 
 
 def _conversations(

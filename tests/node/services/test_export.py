@@ -17,6 +17,8 @@ from node.services.rebuild import handle as rebuild
 from node.services.requests import ExportRequest, IngestRequest, RebuildRequest
 from tests.retrieval.archive_kit import SOURCE, Indexed, Said, body, ignore
 
+GARBLE = "UPDATE tails SET body = x'00'"
+
 
 @pytest.fixture
 def indexed(tmp_path: Path) -> Indexed:
@@ -118,3 +120,18 @@ def test_damage_is_an_error_unless_a_part_is_asked_for(indexed: Indexed) -> None
     document, conversations = export(indexed, partial=True)
     assert (document["skipped"], conversations) == (2, [])
     assert not archive_file.read_manifest(indexed.root / "all.jsonl").complete
+
+
+@pytest.mark.parametrize("seal", [True, False])
+def test_damage_that_the_index_was_made_anew_from_is_an_error_too(tmp_path: Path, *, seal: bool) -> None:
+    indexed = Indexed(tmp_path).tell(body("pier", ["the pier"]), body("crane", ["the crane"]), seal=seal)
+    for path in (indexed.state / "canonical" / "segments").glob("??/*.zst"):
+        path.write_bytes(b"garbage")
+    with indexed.opened(writable=True) as local:
+        if not seal:
+            local.feeds.run(lambda committer: committer.tables.connection.execute(GARBLE))
+        rebuild(local, RebuildRequest(), ignore)
+    with pytest.raises(Damaged):
+        export(indexed)
+    document, conversations = export(indexed, partial=True)
+    assert (bool(document["skipped"]), conversations) == (True, [])
