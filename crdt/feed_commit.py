@@ -4,7 +4,8 @@ An entry takes effect when it is committed, whoever wrote it: a roster entry may
 and let in what waits for a membership, an erasure drops a body, and anything may be what another waits for.
 
 Void entries stay, out of the way: they count in no head and no digest, as on a node that heard of the
-removal first and refused them.  Erased bodies are overwritten in the file (secure_delete).
+removal first and refused them.  Erased bodies are overwritten in the file (secure_delete); one whose erasure
+became void comes back with the next copy of its entry, since other nodes never lost it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -96,6 +97,7 @@ class FeedCommitter:
         view = _View(self, [*again, *entries])
         verdicts = chains.admit([*again, *entries], view, self._now_ms(), verified=good)
         committed = self._settle(verdicts)
+        self._give_back(verdict.entry for verdict in verdicts if verdict.outcome is Outcome.KNOWN)
         return Received(
             committed=[*committed, *self._let_in(committed)],
             known=sum(verdict.outcome is Outcome.KNOWN for verdict in verdicts),
@@ -126,6 +128,12 @@ class FeedCommitter:
         self._stay_erased(committed)
         self._want(committed)
         return committed
+
+    def _give_back(self, known: Iterable[Entry]) -> None:
+        """Take the body of an entry that is here without one, and that nothing here erases any more."""
+        for entry in known:
+            if entry.body is not None and self.tables.is_bare(entry.hash) and not self.is_erased(entry):
+                self.tables.restore(entry.hash, entry.body)
 
     def _want(self, committed: Sequence[Committed]) -> None:
         """Want the bytes that manifests of others name."""

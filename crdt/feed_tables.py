@@ -99,6 +99,11 @@ _ALL_ERASURES = """
 SELECT id, hash, header, body, signature FROM entries
 WHERE kind = 9 AND feed IN (SELECT id FROM feeds WHERE space = ?) ORDER BY id
 """
+_RESTORE = """
+UPDATE entries SET id = (SELECT max(id) + 1 FROM entries), body = ?
+WHERE hash = ? AND body IS NULL AND void = 0
+"""
+_IS_BARE = "SELECT 1 FROM entries WHERE hash = ? AND body IS NULL AND void = 0"
 _ERASURES = "SELECT id, hash, header, body, signature FROM entries WHERE kind = 9 AND body = ?"
 _SET_HEAD = "UPDATE feeds SET seq = ?, count = ?, head = ?, forked = ? WHERE id = ?"
 
@@ -260,6 +265,14 @@ class FeedTables:
     def all_erasures(self, space: bytes) -> list[Entry]:
         """Give everything that erases something in a space."""
         return [item.entry for item in self._entries(_ALL_ERASURES, (space,))]
+
+    def is_bare(self, sha256: bytes) -> bool:
+        """Tell whether an entry is here without its body."""
+        return self.connection.execute(_IS_BARE, (sha256,)).fetchone() is not None
+
+    def restore(self, sha256: bytes, body: bytes) -> None:
+        """Give an erased entry its body back, at a new place, so that whoever follows the store sees it."""
+        self.connection.execute(_RESTORE, (body, sha256))
 
     def erasures(self, sha256: bytes) -> list[Entry]:
         """Give the entries that say that another's body is erased."""

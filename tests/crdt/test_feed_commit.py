@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from crdt import operations
 from crdt.chains import Reason
 from crdt.clock import pack, wall_ms
 from crdt.entries import Draft, Entry, EntryKind, FeedId, parse
 from crdt.errors import NotAllowed
+from crdt.operations import Operation, minted
 from crdt.pending import PendingTable
+from crdt.projection import Projector
 from crdt.roster import Add, Remove, encode
 from crdt.store import FeedStore
 from tests.crdt.logs import open_feeds
@@ -289,6 +292,36 @@ def test_who_may_erase_is_asked_again_when_the_members_change(tmp_path: Path) ->
             found = store.entry(secret.hash)
             assert found is not None
             assert found.entry.body is None
+
+
+def test_what_a_void_erasure_took_comes_back_so_that_nodes_agree_again(tmp_path: Path) -> None:
+    anna = space_of_anna()
+    joined = anna.roster(add(CARA))
+    identity, nonce = minted(ANNA.public_key, bytes(16)), bytes(16)
+    said = Operation(id=identity, type="memory", nonce=nonce, text="precious", set={"kind": "memory"})
+    precious = anna.say(EntryKind.RECORD, operations.encode(said))
+    erasure = member(CARA, anna).say(EntryKind.ERASE, precious.hash)
+    removed = anna.roster(Remove(member=CARA.public_key, cut={}), hlc=erasure.hlc + 1)
+    orders = ([joined, precious, erasure, removed], [joined, precious, removed, erasure])
+    bodies, digests = [], set()
+    for number, order in enumerate(orders):
+        folder = tmp_path / f"{number}"
+        with closing(open_feeds(folder / "feeds.db")) as store:
+            projector = Projector(folder / "projection.db", store)
+            store.receive(raws(*anna.entries[:2]))
+            for entry in order:
+                store.receive(raws(entry))
+                projector.catch_up()
+            found = store.entry(precious.hash)
+            bodies.append(found and found.entry.body)
+            received = store.receive(raws(*anna.entries))
+            assert (received.known, received.refused) == (len(anna.entries), [])
+            projector.catch_up()
+            digests.add(projector.digest().digest)
+            projector.close()
+            assert [entry.body for entry in store.feed_entries(anna.id)] == [e.body for e in anna.entries]
+    assert bodies == [None, precious.body], "the first order shows what has to be mended"
+    assert len(digests) == 1
 
 
 def test_waiting_erasures_are_read_once_for_all_entries_of_a_batch(
