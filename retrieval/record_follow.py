@@ -87,10 +87,11 @@ class RecordFollower:
         by_id: dict[str, list[RecordView]] = {}
         for view in views:
             by_id.setdefault(view.id, []).append(view)
+        # An id that was an edge may be something else by now, and the other way round: what founds a record
+        # can arrive after what somebody said about it.
         for change in changes:
-            if change.type == "edge":
-                self._apply_edge(change, by_id.get(change.id, ()))
-        records = dict.fromkeys(change.id for change in changes if change.type != "edge")
+            self._apply_edge(change, by_id.get(change.id, ()))
+        records = dict.fromkeys(change.id for change in changes)
         return sum(self._rows.keep(record, self._memory(by_id.get(record, ()))) for record in records)
 
     def _memory(self, views: Iterable[RecordView]) -> Memory | None:

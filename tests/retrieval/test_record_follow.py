@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
+from crdt.edges import SUPERSEDES
 from crdt.operations import Operation, mint
 from crdt.projection_schema import discard_projection
 from crdt.roster import Remove
@@ -318,6 +319,23 @@ def test_an_edge_counts_whether_it_comes_before_its_records_or_after(shared):
     desk.change(edge, deleted=True)
     shared.follow()
     assert {hit.superseded_by for hit in shared.found("nine")} == {None}
+
+
+def test_a_record_that_changes_its_type_leaves_nothing_of_the_other_behind(shared):
+    desk, laptop = shared.desk, shared.member("laptop")
+    old, new = state_it(desk, "Limit", "nine tons"), state_it(desk, "Raised", "twelve tons")
+    ends = {"from": index_id("atrium", new.id), "to": index_id("atrium", old.id), "relation": SUPERSEDES}
+    (one, proof), (two, other_proof) = mint(desk.key), mint(desk.key)
+    laptop.say(Operation(id=one, type="edge", set=ends))
+    laptop.say(Operation(id=two, type="memory", text="the crane sways", set={"kind": "memory"}))
+    shared.follow()
+    assert shared.found("nine")[0].superseded_by == ends["from"]
+    desk.say(Operation(id=one, type="memory", nonce=proof, text="the quay", set={"kind": "memory"}))
+    desk.say(Operation(id=two, type="edge", nonce=other_proof, set={**ends, "relation": "mentions"}))
+    shared.follow()
+    assert shared.found("nine")[0].superseded_by is None
+    assert texts(shared.found("sways")) == []
+    assert everything(shared.index) == made_anew(shared)
 
 
 def test_an_edge_of_another_relation_or_between_no_records_supersedes_nothing(shared):
