@@ -2,7 +2,7 @@
 
 Run it as `python -m tests.bench.bench_node [SECONDS]`, 5 without.  Clients are threads of one process that
 ask `memory.add` over the unix socket as the command does, one connection for each call; the floor is the
-same exchange for a use-case that does nothing, so without a commit.
+same exchange without any use-case.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from cli.client import connect, exchange
 from tests.bench.bench_feeds import SECONDS, WRITERS, WRITES_S_MIN, Rate, rate
 from tests.bench.corpus import apart, environment, row, title
-from tests.bench.processes import ask_node, cpu_s, peak_mb, percentile, running_node
+from tests.bench.processes import ask_node, cpu_s, paths_of, peak_mb, percentile, running_node
 
 SEARCHES = 200
 SEARCHABLE_MS_MAX = 50.0
@@ -33,11 +34,13 @@ def add(variables: Mapping[str, str], writers: int, seconds: float) -> Rate:
     return rate([write] * writers, seconds)
 
 
-def ask_for_nothing(variables: Mapping[str, str], writers: int, seconds: float) -> Rate:
-    """Ask for an empty list as often as the node answers."""
+def ask_for_health(variables: Mapping[str, str], writers: int, seconds: float) -> Rate:
+    """Ask whether the node is well as often as it answers."""
 
     def ask(_body: bytes) -> object:
-        return ask_node(variables, "memory.list", {"agent": "nobody"})
+        connection = connect(paths_of(variables))
+        assert connection is not None
+        return list(exchange(connection, "GET", "/health"))
 
     return rate([ask] * writers, seconds)
 
@@ -83,9 +86,9 @@ def main() -> None:
 
 def _print_calls(variables: Mapping[str, str], pid: int, seconds: int) -> None:
     for label, work, writers in (
-        ("floor: a call that reads nothing", ask_for_nothing, 1),
+        ("floor: an exchange", ask_for_health, 1),
         ("memory.add, one client", add, 1),
-        (f"floor: {WRITERS} clients, read nothing", ask_for_nothing, WRITERS),
+        (f"floor: an exchange, {WRITERS} clients", ask_for_health, WRITERS),
         (f"memory.add, {WRITERS} clients", add, WRITERS),
     ):
         before_s = cpu_s(pid)
