@@ -48,14 +48,14 @@ class RecordFollower:
         return int(self._index.meta(MEMORY_WATERMARK) or 0) if is_same else 0
 
     def catch_up(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Apply every change after the watermark; return how many index records came or went.
+        """Apply every change there is by now; return how many index records came or went.
 
         `progress` gets (applied, total) changes.
         """
         self._begin()
         start, head = self.watermark(), self._reader.head()
         written, after = 0, start
-        while changes := self._reader.changes(after, BATCH_RECORDS):
+        while after < head and (changes := self._reader.changes(after, BATCH_RECORDS)):
             after = changes[-1].change_seq
             with self._index.transaction():
                 written += self._apply(changes)
@@ -69,7 +69,9 @@ class RecordFollower:
         """Start over where the projection is another one, or a node has another name than in the index."""
         self._names = json.loads(str(self._index.meta(_NAMES) or "{}"))
         generation, followed = self._reader.generation(), self._index.meta(MEMORY_GENERATION)
-        is_other = followed != generation
+        # A power failure can take the newest changes from the projection and leave the index that has them.
+        is_ahead = self.watermark() > self._reader.head()
+        is_other = followed != generation or is_ahead
         if not is_other and all(self._called(key) == name for key, name in self._names.items()):
             return
         with self._index.transaction():
