@@ -11,10 +11,11 @@ from crdt.statements import SAID
 from node.services.catalog import Document, Progress
 from node.services.kept import Kept, reading_kept
 from node.services.mentions import mentions_of
+from node.services.questions import scope_around
 from node.services.recall import item_of, line_of
 from node.services.requests import Request
 from node.services.statement_requests import FileContextRequest
-from retrieval.scope import LAST, Aliases, contains, scope_of, workspace_of
+from retrieval.scope import LAST, Aliases, contains, workspace_of
 
 if TYPE_CHECKING:
     from node.composition import Local
@@ -33,9 +34,9 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:  # n
     if not isinstance(request, FileContextRequest):
         raise TypeError(request)
     path = Path(request.path)
-    scope = scope_of(path.parent, local.home)
+    scope = scope_around(local, path.parent)
     aliases = local.aliases
-    file = _spelled(path, local.home, aliases)
+    file = _spelled(local, path, aliases)
     with reading_kept(local, scope) as found:
         chosen = _newest(_naming(found, file, aliases))
     return {
@@ -47,9 +48,10 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:  # n
     }
 
 
-def _spelled(path: Path, home: Path, aliases: Aliases) -> str:
+def _spelled(local: Local, path: Path, aliases: Aliases) -> str:
     """Write a file as workspaces are written; links on the way to it are followed, but not its own."""
-    return aliases.resolve(workspace_of(os.path.realpath(path.parent) + os.sep + path.name, home), LAST)
+    stored = workspace_of(os.path.realpath(path.parent) + os.sep + path.name, local.home)
+    return aliases.resolve(local.redactor.redact(stored)[0], LAST)
 
 
 def _naming(found: Iterable[Kept], file: str, aliases: Aliases) -> Iterator[Kept]:

@@ -35,9 +35,19 @@ def checked_number(name: str, value: int, low: int, high: int) -> int:
     return value
 
 
+def scope_around(local: Local, directory: Path) -> str | None:
+    """Name the repository around a directory as captures store it; None outside any.
+
+    A workspace that is stored was redacted, so one that is asked for has to be: a path may hold a secret, or
+    another of this person's homes.
+    """
+    scope = scope_of(directory, local.home)
+    return None if scope is None else local.redactor.redact(scope)[0]
+
+
 def scope_of_project(local: Local, project: str) -> str:
     """Name the workspace of the repository around a directory; raises `BadInput` outside any."""
-    scope = None if "\0" in project else scope_of(Path(project), local.home)
+    scope = None if "\0" in project else scope_around(local, Path(project))
     if scope is None:
         raise BadInput(f"{project!r} is in no repository", hint="name a directory of a git repository")
     return scope

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from node.instants import StampInvalid, iso, read_stamp
 from node.services.catalog import Document, Progress
 from node.services.kept import Kept, reading_kept
-from node.services.questions import checked_number
+from node.services.questions import checked_number, scope_around
 from node.services.requests import Request
 from node.services.statement_requests import RecallRequest
 from node.services.statements import label_of
 from retrieval.freshness import INVALID, Freshness, judge
-from retrieval.scope import LAST, scope_of
+from retrieval.scope import LAST
 
 if TYPE_CHECKING:
     from node.composition import Local
@@ -32,7 +32,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:  # n
     if not isinstance(request, RecallRequest):
         raise TypeError(request)
     limit = checked_number("limit", request.limit, 1, LIMIT_MAX)
-    scope = scope_of(Path(request.directory), local.home)
+    scope = scope_around(local, Path(request.directory))
     project = None if scope is None else label_of(local.aliases.resolve(scope, LAST))
     freshness = _freshness(local)
     header = _header(project or "", freshness)

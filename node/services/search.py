@@ -6,12 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crdt.errors import BadInput, Unavailable
-from node.services.questions import checked_lane, checked_number, checked_text, scope_of_project
+from node.services.questions import (
+    checked_lane,
+    checked_number,
+    checked_text,
+    scope_around,
+    scope_of_project,
+)
 from node.services.requests import SearchRequest
 from retrieval.answers import Lookup, look_up
 from retrieval.models import Deadline, Filter, Hit
 from retrieval.query import parse_query
-from retrieval.scope import scope_of
 
 if TYPE_CHECKING:
     from node.composition import Local
@@ -83,7 +88,7 @@ def _scope(local: Local, asked: SearchRequest) -> str | None:
         return None
     if asked.project is not None:
         return scope_of_project(local, asked.project)
-    return scope_of(Path(asked.directory), local.home)
+    return scope_around(local, Path(asked.directory))
 
 
 def _scan(local: Local, reader: IndexReader, lookup: Lookup, lane: str, deadline: Deadline) -> Scanned:

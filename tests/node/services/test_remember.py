@@ -45,6 +45,17 @@ def test_said_twice_it_is_one_record_of_one_operation(yard: Yard) -> None:
     assert view.state.version == 1
 
 
+def test_where_the_path_of_the_repository_is_redacted_it_is_one_place_all_the_same(yard: Yard) -> None:
+    name = f"yard-ghp_{'a1B2' * 9}"
+    said = yard.remember(CRANE | {"facts": ["see hook.md"]}, project=name)
+    assert said["workspace"] == "[HOME]/work/yard-[REDACTED:token]"
+    assert yard.titles(name) == ["Crane limit"]
+    path = yard.project(name) / "hook.md"
+    assert len(items(asked(yard.state, "file-context", path=str(path)), "records")) == 1
+    hits = asked(yard.state, "search", query="nine tons", directory=str(path.parent))
+    assert len(items(hits, "hits")) == 1
+
+
 def test_two_projects_say_the_same_apart(yard: Yard) -> None:
     assert yard.remember(CRANE)["record_id"] != yard.remember(CRANE, project="office")["record_id"]
     assert len(yard.kept()) == 2
