@@ -8,12 +8,15 @@ of the order (hlc, author, hash).  Three rules keep every node at the same answe
   could remove its remover with an operation dated back.
 - What a removed or revoked author says beyond the cut of its removal is void, its roster operations too.
   Since voiding these can change who was an owner, the fold is repeated until the cuts stay the same.
+  Of its roster operations up to the cut only those count that the removal names, since a thief of the key
+  can fork the feed there as well.
 - The promise of a next key is made once; whoever steals the present key can't make another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -23,6 +26,7 @@ from crdt.roster_fold import Fold, is_beyond
 from crdt.roster_operations import (
     NAME_CHARS_MAX,
     RIGHTS,
+    SAID_MAX,
     Add,
     Alias,
     Cut,
@@ -95,13 +99,14 @@ class Roster:
         ranked = sorted(operations.values(), key=lambda entry: (entry.hlc, entry.author, entry.hash))
         said = [(entry, operation) for entry in ranked if (operation := operation_of(entry)) is not None]
         cuts: dict[bytes, Cut] = {}
+        counting: dict[bytes, frozenset[bytes]] = {}
         for _ in range(FOLDS_MAX):
-            fold = Fold(genesis, cuts)
+            fold = Fold(genesis, cuts, counting)
             for entry, operation in said:
                 fold.apply(entry, operation)
-            if fold.cuts == cuts:
+            if (fold.cuts, fold.counting) == (cuts, counting):
                 break
-            cuts = fold.cuts
+            cuts, counting = fold.cuts, fold.counting
         return cls(fold, [genesis, *ranked])
 
     def extended(self, entries: Iterable[Entry]) -> Roster:
@@ -163,6 +168,11 @@ class Roster:
     def may_remove(self, author: bytes, member: bytes) -> bool:
         """Tell whether a `Remove` would apply now."""
         return self._fold.may_remove(author, member)
+
+    def said_by(self, author: bytes) -> list[bytes]:
+        """Name what a key has said about members, the oldest first, for its removal (`Remove.said`)."""
+        said = (entry.hash for entry in self._entries if entry.author == author)
+        return list(islice(said, SAID_MAX))
 
     def promise_of(self, member: bytes) -> bytes | None:
         """Give the commitment of the key that may take a member's place, None where there is none."""

@@ -7,6 +7,7 @@ the two agree.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from crdt.entries import Entry
@@ -68,15 +69,19 @@ class Standing:
 
 
 class Fold:
-    """What the operations so far amount to, given which entries are void."""
+    """What the operations so far amount to, given which entries are void and which alone count."""
 
-    def __init__(self, genesis: Entry, void: dict[bytes, Cut]) -> None:
+    def __init__(
+        self, genesis: Entry, void: dict[bytes, Cut], counting: Mapping[bytes, frozenset[bytes]]
+    ) -> None:
         said = genesis_of(genesis)
         self.space = genesis.hash
         self.label, self.kind, self.owner = said.label, said.kind, genesis.author
         self.alias: bytes | None = None
         self.cuts: dict[bytes, Cut] = {}
-        self._genesis, self._void, self._owners = genesis, void, 1
+        self.counting: dict[bytes, frozenset[bytes]] = {}
+        """Of those who were removed or revoked, the hashes of what they have said about members."""
+        self._genesis, self._void, self._counting, self._owners = genesis, void, counting, 1
         first = Standing(name=said.name, promise=said.next, seniority=0)
         # The owner's rights have no beginning: the genesis itself needs them.
         first.grant(0, RIGHTS)
@@ -85,6 +90,8 @@ class Fold:
     def apply(self, entry: Entry, operation: RosterOperation) -> None:
         """Take the next operation, which has no effect where its author may not say it."""
         if is_beyond(self._void.get(entry.author), entry.inc, entry.seq):
+            return
+        if entry.hash not in self._counting.get(entry.author, (entry.hash,)):
             return
         match operation:
             case Add():
@@ -137,6 +144,7 @@ class Fold:
         standing.promise = standing.promise or add.next
         standing.grant(entry.hlc, frozenset(add.rights))
         self.cuts.pop(add.member, None)
+        self.counting.pop(add.member, None)
         if not add.owner:
             standing.seniority = None
         elif standing.seniority is None:
@@ -146,7 +154,7 @@ class Fold:
         if not self.may_remove(entry.author, remove.member):
             return
         self._end(remove.member, entry.hlc)
-        self.cuts[remove.member] = self._cut(remove.member, remove.cut, entry)
+        self._cut(remove.member, remove, entry)
 
     def _revoke(self, entry: Entry, revoke: Revoke) -> None:
         old, heir = self.standings.get(revoke.old), self.standings.get(entry.author)
@@ -166,17 +174,20 @@ class Fold:
             self.owner = entry.author
         self._end(revoke.old, entry.hlc)
         old.revoked = True
-        self.cuts[revoke.old] = self._cut(revoke.old, revoke.cut, entry)
+        self._cut(revoke.old, revoke, entry)
 
     def _end(self, member: bytes, hlc: int) -> None:
         standing = self.standings[member]
         standing.removed, standing.seniority = True, None
         standing.grant(hlc, frozenset())
 
-    def _cut(self, member: bytes, cut: Cut, entry: Entry) -> Cut:
-        """Complete a cut: neither the genesis nor the operation that makes the cut can be void by it."""
-        kept = dict(cut)
+    def _cut(self, member: bytes, operation: Remove | Revoke, entry: Entry) -> None:
+        """Note a cut: neither the genesis nor the operation that makes the cut can be void by it."""
+        kept = dict(operation.cut)
         for spared in (self._genesis, entry):
             if spared.author == member:
                 kept[spared.inc] = max(kept.get(spared.inc, 0), spared.seq)
-        return kept
+        self.cuts[member] = kept
+        self.counting.pop(member, None)
+        if operation.said is not None:
+            self.counting[member] = frozenset((*operation.said, entry.hash))

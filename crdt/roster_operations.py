@@ -21,6 +21,9 @@ SpaceKind = Literal["home", "private", "space"]
 Cut = dict[int, int]
 """The last valid seq per incarnation; an incarnation that is not listed has none."""
 _Bytes32 = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+SAID_MAX = 12_000
+"""Hashes that fit into an entry beside a cut; of more the oldest count."""
+Said = list[_Bytes32]
 _Name = Annotated[str, msgspec.Meta(max_length=NAME_CHARS_MAX)]
 
 
@@ -52,20 +55,26 @@ class Add(_Body, frozen=True, kw_only=True):
 
 
 class Remove(_Body, frozen=True, kw_only=True):
-    """End a membership; a member can also remove itself."""
+    """End a membership; a member can also remove itself.
+
+    `said` names what the member has said about members up to the cut, and nothing else of its counts: whoever
+    has its key could put another branch beside what was said.  None, as older versions say, counts it all.
+    """
 
     member: _Bytes32
     cut: Cut
+    said: Said | None = None
 
 
 class Revoke(_Body, frozen=True, kw_only=True):
     """Say that a key was stolen or lost: its author, the promised next key, stands in its place from now on.
 
-    `next` is the commitment of the key after this one.
+    `next` is the commitment of the key after this one; `said` is as in `Remove`.
     """
 
     old: _Bytes32
     cut: Cut
+    said: Said | None = None
     next: _Bytes32 | None = None
 
 

@@ -60,7 +60,7 @@ def settle(feeds: FeedStore, heir: Identity, path: Path) -> Identity:
 def _revocation(feeds: FeedStore, found: Roster, old: bytes, next_commitment: bytes) -> Draft:
     heads = feeds.heads(found.space)
     cut = {head.feed.inc: head.seq for head in heads if head.feed.author == old}
-    body = roster.encode(Revoke(old=old, cut=cut, next=next_commitment))
+    body = roster.encode(Revoke(old=old, cut=cut, said=found.said_by(old), next=next_commitment))
     return Draft(space=found.space, kind=EntryKind.ROSTER, body=body)
 
 

@@ -137,7 +137,7 @@ def remove_member(local: Local, request: Request, progress: Progress) -> Documen
             _refuse_last_owner(found, key)
             if not found.may_remove(own, key):
                 raise NotAllowed(f"this node can't remove that member of `{found.label}`", hint=_OWNERS)
-            _say(feeds, space, Remove(member=key, cut=cut_of(feeds, space, key)))
+            _say(feeds, space, Remove(member=key, cut=cut_of(feeds, space, key), said=found.said_by(key)))
     return _changed(local, space, key, is_new=is_new)
 
 

@@ -17,6 +17,7 @@ from crdt.roster import (
     Remove,
     Revoke,
     Roster,
+    encode,
 )
 from tests.crdt.signers import Feed, SeedSigner, add, genesis
 from tests.kit import CHECKOUT
@@ -187,3 +188,47 @@ def test_a_cut_of_everything_is_another_standing_than_no_cut() -> None:
     after = Roster.of(home.space, home.entries).standings()
     assert before[A] == after[A]
     assert before[B] != after[B]
+
+
+def test_a_thief_of_a_revoked_key_says_nothing_more_beside_what_was_said() -> None:
+    """Below the cut a thief can fork the feed, dated before the revocation, on every node."""
+    home = genesis(ANNA)
+    home.roster(add(BEN, owner=True, following=NEXT))
+    ben = Feed(BEN, home.space, start_ms=home.entries[-1].hlc >> 16)
+    first = ben.roster(Label(label="first"))
+    ben.roster(add(CARA, ["read"]))
+    before = Roster.of(home.space, [*home.entries, *ben.entries])
+    said = before.said_by(B)
+    assert said == [entry.hash for entry in ben.entries]
+    forged = [ben.branch(after, 2, encode(add(LATER, owner=True))) for after in (None, first)]
+    heir = Feed(NEXT, home.space, start_ms=2 * (home.entries[-1].hlc >> 16))
+    honest = [*home.entries, *ben.entries]
+    for operation, author in (
+        (Revoke(old=B, cut={ben.inc: 2}, said=said), heir),
+        (Remove(member=B, cut={ben.inc: 2}, said=said), home),
+    ):
+        ending = author.branch(
+            author.entries[-1] if author.entries else None, 2, encode(operation), hlc=2**60
+        )
+        everything = [*honest, *forged, ending]
+        for entries in (everything, everything[::-1]):
+            found = Roster.of(home.space, entries)
+            assert not found.knows(LATER.public_key)
+            assert found.label == "first"
+            assert found.knows(C)
+        back = home.branch(home.entries[-1], 2, encode(add(BEN)), hlc=2**60 + 1)
+        is_removal = isinstance(operation, Remove)
+        again = Roster.of(home.space, [*everything, back])
+        assert again.knows(LATER.public_key) is is_removal, "who is a member again counts in full"
+
+
+def test_a_removal_that_names_nothing_that_was_said_counts_all_up_to_its_cut() -> None:
+    home = genesis(ANNA)
+    home.roster(add(BEN, owner=True))
+    ben = Feed(BEN, home.space, start_ms=home.entries[-1].hlc >> 16)
+    ben.roster(add(CARA, ["read"]))
+    for said, is_known in ((None, True), ([], False)):
+        ending = home.branch(
+            home.entries[-1], 2, encode(Remove(member=B, cut={ben.inc: 1}, said=said)), hlc=2**60
+        )
+        assert Roster.of(home.space, [*home.entries, *ben.entries, ending]).knows(C) is is_known

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from crdt import roster
+from crdt.clock import wall_ms
 from crdt.entries import Draft, EntryKind
 from crdt.errors import BadInput, NotAllowed, NotFound
 from crdt.keys import node_id
-from crdt.roster import Add, Roster
+from crdt.roster import Add, Label, Roster
 from mesh.identity import generate
 from mesh.member_key import spell
-from tests.crdt.signers import SeedSigner, genesis
+from tests.crdt.signers import Feed, SeedSigner, add, genesis
 from tests.node.asking import asked, items, part
 from tests.node.filled import opened, tree
 
@@ -217,6 +218,23 @@ def test_the_cut_of_a_removal_is_what_is_here(root: Path) -> None:
     home = roster_of(root, "home")
     assert home.is_void(OTHER.public_key, 7, 1)
     assert not home.is_void(home.owner, 7, 1)
+
+
+def test_the_key_of_a_removed_owner_makes_no_other_by_a_fork_below_the_cut(root: Path) -> None:
+    thief, friend = SeedSigner("thief"), SeedSigner("friend")
+    asked(root, "spaces.add-member", space="home", key=node_id(thief.public_key), name="thief")
+    with opened(root, writable=True) as local:
+        feed = Feed(thief, local.feeds.home(), start_ms=wall_ms())
+        first = feed.roster(Label(label="house"))
+        feed.records(1)
+        local.feeds.receive(entry.raw for entry in feed.entries)
+    asked(root, "spaces.remove-member", space="house", key="thief")
+    forged = feed.branch(first, EntryKind.ROSTER, roster.encode(add(friend, owner=True)))
+    with opened(root, writable=True) as local:
+        assert local.feeds.receive([forged.raw]).refused == []
+        home = local.feeds.roster(local.feeds.home())
+    assert home.label == "house", "what was said before still counts"
+    assert not home.knows(friend.public_key)
 
 
 def test_listing_changes_nothing(root: Path) -> None:
