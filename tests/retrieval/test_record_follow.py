@@ -321,6 +321,24 @@ def test_an_edge_counts_whether_it_comes_before_its_records_or_after(shared):
     assert {hit.superseded_by for hit in shared.found("nine")} == {None}
 
 
+def test_an_index_that_is_ahead_of_its_projection_begins_again(shared):
+    """A power failure can take the newest changes from one of the two files and leave them in the other."""
+    desk, path = shared.desk, shared.root / "projection.db"
+    said = desk.memory("nine tons")
+    shared.follow()
+    shared.projector.close()
+    before = path.read_bytes()
+    for number in range(5):
+        said = desk.change(said, text=f"{number} tons")
+        shared.follow()
+    shared.projector.close()
+    path.write_bytes(before)
+    desk.memory("the quay is wet")
+    shared.follow()
+    assert len(shared.found("quay")) == 1
+    assert everything(shared.index) == made_anew(shared)
+
+
 def test_a_record_that_changes_its_type_leaves_nothing_of_the_other_behind(shared):
     desk, laptop = shared.desk, shared.member("laptop")
     old, new = state_it(desk, "Limit", "nine tons"), state_it(desk, "Raised", "twelve tons")
