@@ -341,7 +341,7 @@ def acknowledge_too_early() -> None:
         connection.execute("COMMIT")
 
     assert commit is not early
-    feed_writer.GroupWriter._commit = early  # type: ignore[method-assign]
+    feed_writer.GroupWriter._commit = early  # type: ignore[assignment, method-assign]
 
 
 def _be_a_node(environment: Mapping[str, str], directory: str) -> NoReturn:
