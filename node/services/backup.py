@@ -57,16 +57,19 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
     """Back up; `{schemaVersion, output, files, bytes, segments, damaged, absent, identity}`.
 
     `damaged` counts segments that were so before and are copied as they are, `absent` those that this node
-    never had.  Raises `BadInput` for a directory that holds something else.
+    never had.  Raises `BadInput` for a directory that holds something else, or another node's backup.
     """
     if not isinstance(request, BackupRequest):
         raise TypeError(request)
-    target = _prepared(Path(request.path), local.paths)
+    if not local.paths.feeds_db.exists():
+        raise Unavailable("there is nothing to back up yet", hint="run `atrium up`")
+    node = node_id(local.feeds.author())
+    target = _prepared(Path(request.path), local.paths, node)
     with faults(str(target)):
         copied = _databases_and_segments(local, target, progress)
         for source, name in _by_hand(local.paths, with_identity=request.with_identity):
             copied.files[name] = copy_file(source, target / name)
-        _finish(target, copied.files, node_id(local.feeds.author()))
+        _finish(target, copied.files, node)
     segments = [name for name in copied.files if name.startswith("canonical/segments/")]
     return {
         "schemaVersion": 1,
@@ -80,8 +83,8 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
     }
 
 
-def _prepared(target: Path, paths: StatePaths) -> Path:
-    """Make the directory, or take one that holds an earlier backup, whose manifest goes first."""
+def _prepared(target: Path, paths: StatePaths, node: str) -> Path:
+    """Make the directory, or take one with an earlier backup of this node, whose manifest goes first."""
     if target.resolve().is_relative_to(paths.root.resolve()):
         raise BadInput(
             "a backup inside the state directory would be lost with it",
@@ -92,15 +95,18 @@ def _prepared(target: Path, paths: StatePaths) -> Path:
             raise BadInput(f"{target} is no directory", hint="name a directory that is empty or new")
         target.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
         if not (target / _BEGUN).exists() and any(target.iterdir()):
-            read_manifest(target)
+            whose = read_manifest(target).node
+            if whose not in (None, node):
+                raise BadInput(
+                    f"{target} holds the backup of another node, {whose[:8]}",
+                    hint="name a directory that is empty or new",
+                )
         (target / _BEGUN).touch(mode=0o600)
         (target / MANIFEST).unlink(missing_ok=True)
     return target
 
 
 def _databases_and_segments(local: Local, target: Path, progress: Progress) -> _Copied:
-    if not local.paths.feeds_db.exists():
-        raise Unavailable("there is nothing to back up yet", hint="run `atrium up`")
     for _ in range(_TRIES):
         copied = _Copied()
         for name in (FEEDS, LOCAL):
@@ -163,7 +169,7 @@ def _by_hand(paths: StatePaths, *, with_identity: bool) -> Iterator[tuple[Path, 
             yield path, path.relative_to(paths.root).as_posix()
 
 
-def _finish(target: Path, files: dict[str, str], node: str | None) -> None:
+def _finish(target: Path, files: dict[str, str], node: str) -> None:
     """Name what the backup holds, then remove what an earlier one held beyond it."""
     write_manifest(
         target,
@@ -175,7 +181,7 @@ def _finish(target: Path, files: dict[str, str], node: str | None) -> None:
             files=dict(sorted(files.items())),
         ),
     )
-    for path in (target / "canonical" / "segments").glob("??/*"):
+    for path in [target / "identity.key", *(target / "canonical" / "segments").glob("??/*")]:
         if path.relative_to(target).as_posix() not in files:
-            path.unlink()
+            path.unlink(missing_ok=True)
     (target / _BEGUN).unlink()

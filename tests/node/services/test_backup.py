@@ -41,6 +41,22 @@ def test_the_key_is_in_it_where_it_is_asked_for(root: Path, target: Path) -> Non
     assert (target / "identity.key").stat().st_mode & 0o077 == 0
 
 
+def test_the_key_of_an_earlier_backup_goes_where_it_is_not_asked_for_again(root: Path, target: Path) -> None:
+    backed_up(root, target, with_identity=True)
+    assert backed_up(root, target)["identity"] is False
+    assert not (target / "identity.key").exists()
+
+
+def test_another_node_s_backup_is_not_replaced(root: Path, target: Path, tmp_path: Path) -> None:
+    backed_up(root, target)
+    before = (target / backup_files.MANIFEST).read_bytes()
+    other = fill(tmp_path / "other")
+    with pytest.raises(BadInput, match="another node"):
+        backed_up(other, target)
+    assert (target / backup_files.MANIFEST).read_bytes() == before
+    assert sorted(path.name for path in target.iterdir() if path.name.endswith(".begun")) == []
+
+
 def test_a_second_backup_copies_what_is_new_and_drops_what_is_gone(root: Path, target: Path) -> None:
     backed_up(root, target)
     (first,) = list((target / "canonical" / "segments").rglob("*.zst"))
