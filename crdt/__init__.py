@@ -21,19 +21,22 @@ redacted.  It opens no key file: whoever has a key passes a `keys.Signer` in.
 
 Where a conflict is decided
 ---------------------------
-In `reducer.reduce`, and nowhere else: a pure function from the set of operations on a record to its state.
-Each field goes to the last writer by (hybrid clock, author, entry hash); tags are observed-remove; a text
-that two people changed at once is merged line by line where they touched different lines, and is otherwise
-served from one of them with the other as a visible conflict.  No order of arrival, no number of copies and
-no machine changes the result.
+In `reducer.reduce`, a pure function from the set of operations on a record to its state.  It first asks which
+operations count (`record_rights`: the right that the author had at the entry's own clock, as the roster says
+from all that is here) and in which order (`causal_order`: by hybrid clock, but always later than what an
+operation builds on, then by author and entry hash).  Each field goes to the last writer in that order; tags
+are observed-remove; a text that two people changed at once is merged line by line where they touched
+different lines, and is otherwise served from one of them with the other as a visible conflict.  No order of
+arrival, no number of copies and no machine changes the result.
 
 Why a peer can't forge
 ----------------------
 An entry is signed by its author over a header that names space, author, number, the hash of the entry before
 and the hash of the body (`entries`).  `chains` takes an entry only if that signature, or the one of a later
 entry of the same chain, is good, and the author stands on the space's roster, which only owners can write
-(`roster`).  A record's id is derived from its creator's key (`operations.minted`), so nobody can claim
-another's record by an earlier clock; and what an author may change, the reducer asks the roster.  Foreign
+(`roster`).  The id of a memory, task or message is derived from its creator's key (`operations.minted`), so
+nobody can claim another's record by an earlier clock; statements, edges and projects are named by what they
+say.  What an author may change, the reducer asks the roster.  Foreign
 page documents are opened beside, read, checked and written again by us (`pages`): a raw CRDT update is never
 applied to anything that lasts.
 
