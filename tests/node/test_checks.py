@@ -89,7 +89,7 @@ def test_what_several_checks_need_is_read_once(tmp_path: Path) -> None:
         look = Look(local, {}, Surroundings())
         assert look.archive is look.archive
         assert look.index is look.index
-        assert look.archive.head == 1
+        assert look.archive.head == local.archive.log.head() > 0
         assert look.index.health is not None
 
 

@@ -75,9 +75,14 @@ def test_a_changed_fragment_that_waits_is_found(filled: Path) -> None:
     assert verified(filled)[0]["segment_damaged"] == Severity.BROKEN
 
 
+FIRST_MANIFEST_BROKEN = """
+UPDATE entries SET body = x'c1' WHERE id = (SELECT min(id) FROM entries WHERE kind BETWEEN 4 AND 7)
+"""
+
+
 def test_a_manifest_that_can_t_be_read_is_found(filled: Path) -> None:
     with closing(sqlite3.connect(filled / "canonical" / "feeds.db", isolation_level=None)) as connection:
-        connection.execute("UPDATE manifests SET body = x'c1' WHERE seq = 1")
+        connection.execute(FIRST_MANIFEST_BROKEN)
     assert verified(filled)[0]["store_damaged"] == Severity.BROKEN
 
 
