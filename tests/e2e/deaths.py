@@ -1,13 +1,16 @@
 """Let a use-case die at its n-th step towards the disk, as a process that is killed there does.
 
 A forked child counts fsyncs, links, renames and removals of files and the ends of SQLite transactions, and
-leaves at once, without any cleaning up, before or after the n-th of them.
+leaves at once, without any cleaning up, before or after the n-th of them.  `killed_within` kills at a moment
+by the clock instead, which may fall into the middle of a call.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import select
+import signal
 import sqlite3
 import warnings
 from collections.abc import Callable
@@ -36,6 +39,30 @@ def dies_at(step: int, work: Callable[[], object]) -> bool:
     code = os.waitstatus_to_exitcode(status)
     assert code in (0, KILLED), f"the work itself failed before step {step}"
     return code == KILLED
+
+
+def killed_within(delay_s: float, work: Callable[[], object]) -> bool:
+    """Run the work in a child that is killed after so long; False where it had ended before."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    ended = os.pidfd_open(child)
+    try:
+        select.select([ended], [], [], delay_s)
+    finally:
+        os.close(ended)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    assert code in (0, -signal.SIGKILL), "the work itself failed"
+    return code != 0
 
 
 def _arm(fatal: int) -> None:
