@@ -142,7 +142,8 @@ class Fold:
             standing = self.standings[add.member] = Standing(name=add.name, promise=add.next)
         standing.name, standing.removed = add.name, False
         standing.promise = standing.promise or add.next
-        standing.grant(entry.hlc, frozenset(add.rights))
+        # What an owner says about members has to come in everywhere.
+        standing.grant(entry.hlc, frozenset((*add.rights, "append") if add.owner else add.rights))
         self.cuts.pop(add.member, None)
         self.counting.pop(add.member, None)
         if not add.owner:

@@ -39,6 +39,14 @@ def test_a_removed_owner_can_not_remove_its_remover_by_an_earlier_clock() -> Non
     assert rights(roster, A) == RIGHTS
 
 
+def test_an_owner_may_append_whatever_else_it_may() -> None:
+    home = genesis(ANNA)
+    home.roster(add(BEN, ["read"], owner=True))
+    assert rights(Roster.of(home.space, home.entries), B) == {"read", "append"}
+    said = Feed(BEN, home.space).roster(add(CARA), hlc=home.entries[-1].hlc + 1)
+    assert Roster.of(home.space, home.entries).admits(said)
+
+
 def test_an_owner_is_changed_by_a_senior_one_and_not_by_a_junior_one() -> None:
     home = genesis(ANNA)
     home.roster(add(BEN, owner=True))

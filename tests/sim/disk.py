@@ -7,8 +7,9 @@ device and inode stand for those of `feeds.db`: a copied directory has another, 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +17,13 @@ import msgspec
 
 from crdt import incarnation, migrations
 from crdt.projection_schema import _create_once
+
+
+class DiskFault(StrEnum):
+    """What has become of a transaction whose COMMIT reports an error."""
+
+    LOST = "lost"
+    KEPT = "kept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +45,21 @@ class Image:
 
 
 class MemoryConnection(sqlite3.Connection):
-    """Reading and writing share one connection to a database in memory, which no reader may close."""
+    """Reading and writing share one connection to a database in memory, which no reader may close.
+
+    `fault` is how the next COMMIT fails, without a loss of power.
+    """
+
+    fault: DiskFault | None = None
+
+    def execute(self, statement: str, parameters: Sequence[object] = ()) -> sqlite3.Cursor:  # type: ignore[override]
+        """Run a statement, or fail as a disk does."""
+        if self.fault is None or statement != "COMMIT":
+            return super().execute(statement, parameters)
+        fault, self.fault = self.fault, None
+        if fault is DiskFault.KEPT:
+            super().execute(statement)
+        raise sqlite3.OperationalError("disk I/O error")
 
     def close(self) -> None:
         """Leave it open: what is committed is still to be copied."""

@@ -158,6 +158,7 @@ FAULTS = (
         _without_prev,
         COMMITTED,
         SAME_ENTRIES,
+        "honest nodes understand each other",
     ),
     _fault("no signature check", "crdt.entries.verify", lambda *_: True, COMMITTED),
     _fault("pages of any writer", "crdt.pages.read", _read_anything, "no forged page is opened"),

@@ -13,13 +13,14 @@ from typing import Protocol
 
 import msgspec
 
-from crdt import pages
+from crdt import pages, roster
 from crdt.clock import pack
 from crdt.entries import ZERO, Entry, EntryKind, FeedId, Position, parse, seal
 from crdt.errors import EntryRefused
 from crdt.operations import NONCE_BYTES, Operation, encode, minted
 from crdt.pages import Page
-from tests.crdt.signers import SeedSigner
+from crdt.roster import Remove, Revoke, RosterOperation
+from tests.crdt.signers import ALL_RIGHTS, SeedSigner, add
 from tests.sim import wire
 from tests.sim.network import flipped
 
@@ -57,7 +58,10 @@ class Impostor:
 
 @dataclass(slots=True)
 class Forger:
-    """Makes messages; `forged` has the hashes of entries that no store may commit."""
+    """Makes messages; `forged` has the hashes of entries that no store may commit.
+
+    `erased` names entries of others that Mallory says are erased.
+    """
 
     random: Random
     space: bytes
@@ -66,6 +70,7 @@ class Forger:
     mallory: SeedSigner = field(default_factory=lambda: SeedSigner("mallory"))
     outsider: SeedSigner = field(default_factory=lambda: SeedSigner("outsider"))
     forged: dict[bytes, str] = field(default_factory=dict)
+    erased: set[bytes] = field(default_factory=set)
     forged_pages: list[wire.PageOf] = field(default_factory=list)
     _own: list[Entry] = field(default_factory=list)
 
@@ -88,6 +93,8 @@ class Forger:
                 self._another_s_record,
                 self._early,
                 self._fork,
+                self._promotion,
+                self._erasure,
             )
         )
         return make()
@@ -238,6 +245,25 @@ class Forger:
             hlc=pack(self.now_ms() + self.random.randint(6, 60) * 60_000),
         )
         return wire.Loose(entries=[seal(EntryKind.RECORD, encode(said), position, self.mallory).raw])
+
+    def _promotion(self) -> wire.Message | None:
+        """Say that one is an owner, or that an owner's key is revoked in one's favour."""
+        entry = self._any()
+        old = self.outsider.public_key if entry is None else entry.author
+        said: RosterOperation = self.random.choice(
+            (add(self.mallory, ALL_RIGHTS, owner=True), Revoke(old=old, cut={}), Remove(member=old, cut={}))
+        )
+        self._own.append(seal(EntryKind.ROSTER, roster.encode(said), self._next(), self.mallory))
+        return self._sent_own()
+
+    def _erasure(self) -> wire.Message | None:
+        """Say that what another said is erased."""
+        entry = self._any()
+        if entry is None or entry.author == self.mallory.public_key:
+            return None
+        self.erased.add(entry.hash)
+        self._own.append(seal(EntryKind.ERASE, entry.hash, self._next(), self.mallory))
+        return self._sent_own()
 
     def _fork(self) -> wire.Message | None:
         """Say two things at one place."""

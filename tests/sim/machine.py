@@ -9,7 +9,7 @@ from pathlib import Path
 from crdt import migrations
 from crdt.clock import AHEAD_MS_MAX, milliseconds_of
 from crdt.entries import Draft
-from crdt.errors import NotAllowed, NotFound
+from crdt.errors import NotAllowed, NotFound, Unavailable
 from crdt.feed_commit import Received
 from crdt.feed_tables import Committed, FeedTables
 from crdt.incarnation import Authorship, OwnFeeds
@@ -100,6 +100,7 @@ class Machine:
         acknowledged: Callable[[Machine, Sequence[Committed]], None],
     ) -> None:
         self.name, self.signer, self.disk, self.clock = name, signer, disk, clock
+        self.keys = {signer.public_key}
         self._acknowledged = acknowledged
         self._running: Running | None = None
         self.errors: list[BaseException] = []
@@ -131,7 +132,7 @@ class Machine:
         authorship = Authorship(
             marker=self.disk.marker,
             name=self.name,
-            next_commitment=commitment(heir_of(self.name).public_key),
+            next_commitment=commitment(heir_of(self.signer.name).public_key),
             now_ms=self.clock.now_ms,
         )
         self._running = Running(self.disk, self.signer, authorship)
@@ -149,6 +150,13 @@ class Machine:
         """Lose power: all that is not committed is gone."""
         self.running.save(self.disk)
         self._running = None
+
+    def succeed(self) -> None:
+        """Take the promised key in place of the present one, from the next start on."""
+        if self._running is not None:
+            raise AssertionError(f"{self.name} is on")
+        self.signer = heir_of(self.signer.name)
+        self.keys.add(self.key)
 
     def image(self) -> Image:
         """Copy the disk as it is."""
@@ -205,8 +213,8 @@ class Machine:
         error = done.exception()
         if error is None:
             self._acknowledged(self, done.result())
-        elif not isinstance(error, NotAllowed | NotFound):
-            # Who waits for a future would be told; nobody does, and callbacks may not raise.
+        elif not isinstance(error, NotAllowed | NotFound | Unavailable):
+            # Callbacks may not raise; `commit` does.
             self.errors.append(error)
 
     def _watch(self, received: Received) -> None:

@@ -11,6 +11,7 @@ from random import Random
 from unittest import mock
 
 from tests.sim import checks, membership, wire
+from tests.sim.disk import DiskFault
 from tests.sim.machine import Machine
 from tests.sim.world import HOUR_MS, MINUTE_MS, Plan, Theme, World
 from tests.sim.writer import Moment
@@ -19,6 +20,7 @@ STEPS = 110
 SMALL = {
     "crdt.pages.PAGE_ENTRIES_MAX": 4,
     "crdt.pages.PAGE_BYTES_MAX": 4_000,
+    "crdt.feed_writer.RETRY_S": 0.0,
     "crdt.store.PAGE_ENTRIES": 20,
     "crdt.store.RECEIVE_ENTRIES_MAX": 7,
     "crdt.pending.ENTRIES_OF_AUTHOR_MAX": 12,
@@ -37,6 +39,7 @@ WEIGHTS = {
     "deliver": 16,
     "wait": 5,
     "fail": 1,
+    "disk_error": 0.6,
     "start": 6,
     "restart": 1.2,
     "back_up": 1.2,
@@ -45,6 +48,7 @@ WEIGHTS = {
     "part": 1.2,
     "rejoin": 1.2,
     "change_members": 1.5,
+    "succeed": 0.2,
     "forge": 5,
     "set_clock": 0.7,
     "retry": 1,
@@ -55,7 +59,7 @@ THEMES: dict[Theme, dict[str, float]] = {
     Theme.CRASHES: {"fail": 4, "restart": 3, "start": 2},
     Theme.TWINS: {"back_up": 4, "restore": 5, "clone": 6, "write_at_once": 4, "fail": 0.3},
     Theme.TIES: {"write_at_once": 8, "forge": 0.3},
-    Theme.MEMBERS: {"change_members": 4},
+    Theme.MEMBERS: {"change_members": 4, "succeed": 2},
     Theme.APART: {"part": 5, "rejoin": 2, "write_at_once": 3},
     Theme.FORGERY: {"forge": 4},
 }
@@ -230,6 +234,15 @@ class Schedule:
             machine.fail()
             self._world.count("crashes")
 
+    def _disk_error(self) -> None:
+        machine = self._any()
+        if machine is not None and self._world.roster_at(machine) is not None:
+            machine.commit()
+            machine.say(self._world.users[machine.name].drafts())
+            machine.running.connection.fault = self._random.choice(tuple(DiskFault))
+            machine.commit()
+            self._world.count("disk errors")
+
     def _start(self) -> None:
         stopped = [machine for machine in self._world.machines.values() if not machine.is_on]
         if stopped:
@@ -276,10 +289,18 @@ class Schedule:
         self._world.network.part(())
 
     def _change_members(self) -> None:
-        machine = self._world.owner
-        if machine.is_on and self._world.plan.has_changes:
-            machine.say([self._world.roster_draft(membership.operation(self._world))])
+        owners = [machine for machine in self._world.running() if self._world.is_owner(machine)]
+        if owners and self._world.plan.has_changes:
+            machine = self._random.choice(owners)
+            machine.say([self._world.roster_draft(membership.operation(self._world, machine))])
             self._world.count("roster changes")
+
+    def _succeed(self) -> None:
+        machine = self._any()
+        is_known = machine is not None and self._world.roster_at(machine) is not None
+        if machine is not None and is_known and machine is not self._world.owner:
+            membership.succession(self._world, machine)
+            self._world.count("successions")
 
     def _forge(self) -> None:
         message, machine = self._world.forger.message(), self._any()

@@ -11,13 +11,14 @@ from random import Random
 from crdt.entries import ZERO, Draft, Entry, EntryKind
 from crdt.errors import EntryRefused
 from crdt.feed_tables import Committed
-from crdt.roster import Genesis, Roster, encode
-from tests.crdt.signers import START_MS, SeedSigner, add
+from crdt.keys import commitment
+from crdt.roster import Genesis, Roster, RosterOperation, encode
+from tests.crdt.signers import ALL_RIGHTS, START_MS, SeedSigner, add
 from tests.sim import wire
 from tests.sim.disk import Disk, Image
 from tests.sim.failures import Violation
 from tests.sim.forger import Forger
-from tests.sim.machine import Clock, Machine
+from tests.sim.machine import Clock, Machine, heir_of
 from tests.sim.network import Network
 from tests.sim.workload import User
 from tests.sim.writer import Moment
@@ -97,11 +98,13 @@ class Ledger:
             elif said_by == machine.name and sha256 not in here:
                 self.kept[sha256] = ("", entry)
 
-    def left_to(self, members: Sequence[Machine]) -> None:
-        """Expect no longer what its machine lost and only who is no member any more still has."""
-        among = {sha256 for machine in members for sha256 in machine.hashes()}
-        for sha256, (said_by, _) in list(self.kept.items()):
-            if not said_by and sha256 not in among:
+    def left_to(self, machines: Sequence[Machine]) -> None:
+        """Expect no longer what none of these has of what a machine lost, or of who is not among them."""
+        among = {sha256 for machine in machines for sha256 in machine.hashes()}
+        keys = {machine.key for machine in machines}
+        for sha256, (said_by, entry) in list(self.kept.items()):
+            is_out_of_reach = not said_by or entry.author not in keys
+            if is_out_of_reach and sha256 not in among:
                 del self.kept[sha256]
 
 
@@ -116,7 +119,7 @@ class World:
         self.machines: dict[str, Machine] = {}
         self.users: dict[str, User] = {}
         self.backups: list[Image] = []
-        self.may_fork: set[tuple[bytes, int]] = set()
+        self.may_fork: set[int] = set()
         self.counts: dict[str, int] = {}
         signers = [SeedSigner(name) for name in NAMES[: plan.machines]]
         for signer in signers:
@@ -128,7 +131,7 @@ class World:
         self.owner.commit()
         for machine in self.machines.values():
             self.users[machine.name] = self._user(machine)
-            if machine is not self.owner and random.random() < 0.8:
+            if machine is not self.owner and self.may_talk(self.owner, machine) and random.random() < 0.8:
                 self.exchange(machine, self.owner)
 
     @property
@@ -144,19 +147,27 @@ class World:
         """Count something for the report."""
         self.counts[what] = self.counts.get(what, 0) + 1
 
-    def roster_draft(self, operation: object) -> Draft:
+    def roster_draft(self, operation: RosterOperation) -> Draft:
         """Word what is said about members."""
-        return Draft(space=self.space, kind=EntryKind.ROSTER, body=encode(operation))  # type: ignore[arg-type]
+        return Draft(space=self.space, kind=EntryKind.ROSTER, body=encode(operation))
 
     def roster_at(self, machine: Machine) -> Roster | None:
         """Give the space's roster as a machine knows it."""
         return machine.store.spaces().get(self.space)
 
     def may_talk(self, machine: Machine, peer: Machine) -> bool:
-        """Tell whether a machine would tell a peer anything: as a member, as far as it knows."""
+        """Tell whether a machine would talk to a peer: a member that it knows of, or who may follow one."""
         roster = self.roster_at(machine)
-        member = None if roster is None else roster.members.get(peer.key)
-        return member is not None and not member.removed
+        if roster is None:
+            return False
+        named = [key for key, member in roster.members.items() if not member.removed]
+        return peer.key in named or commitment(peer.key) in map(roster.promise_of, named)
+
+    def is_owner(self, machine: Machine) -> bool:
+        """Tell whether a machine owns the space, as far as it knows."""
+        roster = self.roster_at(machine)
+        member = None if roster is None else roster.members.get(machine.key)
+        return member is not None and member.owner
 
     def offer(self, machine: Machine, peer: Machine) -> None:
         """Have a machine tell a peer what it has."""
@@ -174,12 +185,14 @@ class World:
 
     def exchange(self, machine: Machine, peer: Machine) -> bool:
         """Bring a machine level with a peer over a perfect link; tell whether it lacked anything."""
-        want = wire.wanted(machine.store, wire.offered(peer.store, self.space))
-        if want is None:
-            return False
-        parts = wire.answers(peer.store, want)
-        machine.receive([raw for part in parts for raw in wire.raws_of(machine.store, part)])
-        return True
+        try:
+            want = wire.wanted(machine.store, wire.offered(peer.store, self.space))
+            parts = () if want is None else wire.answers(peer.store, want)
+            raws = [raw for part in parts for raw in wire.raws_of(machine.store, part)]
+        except EntryRefused as refusal:
+            raise Violation("honest nodes understand each other", refusal.detail) from refusal
+        machine.receive(raws)
+        return want is not None
 
     def restore(self, machine: Machine, image: Image, how: str) -> None:
         """Put a backup in the place of a machine's disk, and expect no more than can still be anywhere."""
@@ -192,7 +205,7 @@ class World:
         }
         put[how](image)
         if how == "rolled back":
-            self.may_fork |= {(machine.key, inc) for inc in image.incarnations()}
+            self.may_fork |= image.incarnations()
         machine.start()
         somewhere = {sha256 for other in self.machines.values() for sha256 in other.hashes()}
         self.ledger.restored(machine, somewhere)
@@ -205,9 +218,10 @@ class World:
         twin = self.machines[name] = self._machine(name, machine.signer)
         if how == "rolled back":
             twin.disk.roll_back(image)
-            self.may_fork |= {(machine.key, inc) for inc in image.incarnations()}
+            self.may_fork |= image.incarnations()
         else:
             twin.disk.copy_in(image)
+        twin.keys |= machine.keys
         twin.start()
         self.users[name] = self._user(twin)
         self.count("clones")
@@ -236,13 +250,15 @@ class World:
         return User(self.random, machine, self.space, may_erase=may_erase)
 
     def _found(self, signers: Sequence[SeedSigner]) -> bytes:
-        """Make the space and its members: some moderate, some only append."""
+        """Make the space and its members: some moderate, some only append, and some come later."""
         first = Genesis(label="team", kind="space", name=signers[0].name, made_ms=self.true_ms)
         draft = Draft(space=ZERO, kind=EntryKind.GENESIS, body=encode(first))
         space = self.owner.store.write([draft])[0].entry.home
         for signer in signers[1:]:
-            moderates = self.random.random() < 0.6
-            said = add(signer, ("read", "append", "moderate") if moderates else ("read", "append"))
+            if self.plan.has_changes and self.random.random() < 0.15:
+                continue
+            rights = ALL_RIGHTS if self.random.random() < 0.6 else ALL_RIGHTS[:2]
+            said = add(signer, rights, following=heir_of(signer.name))
             self.owner.store.write([Draft(space=space, kind=EntryKind.ROSTER, body=encode(said))])
         return space
 

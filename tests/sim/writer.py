@@ -7,7 +7,6 @@ from concurrent.futures import Future
 from enum import StrEnum
 from typing import Never, TypeVar, cast
 
-from crdt.errors import Unavailable
 from crdt.feed_writer import GroupWriter, Job, _Submission
 
 T = TypeVar("T")
@@ -28,7 +27,7 @@ class StepWriter(GroupWriter):
     """Queues jobs, and commits them as one group at the next `step`; nothing but that differs."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        super().__init__(connection, _never)
+        super().__init__(connection, lambda: connection)
         self._jobs: list[_Submission] = []
         self.failure: Moment | None = None
         """When power fails during the next commit, if it does."""
@@ -70,7 +69,3 @@ def _fail(_: sqlite3.Connection) -> Never:
 
 def _nothing(_: sqlite3.Connection) -> None:
     """Do nothing; only the acknowledgement matters."""
-
-
-def _never() -> sqlite3.Connection:
-    raise Unavailable("memory has no faults to reopen after")
