@@ -1,9 +1,14 @@
 """What a backup holds, how it is written and how it is checked.
 
-A backup is a directory: a consistent copy of each database, the segments that the copied feeds name, and
-what a person wrote by hand.  `backup.json` is written last and names every file with its hash, so that a
-backup without it is one that did not end.  Neither the node's key nor the marker of its incarnation is in
-it, unless the key is asked for.
+A backup is a directory.
+
+    backup.json        names every file with its hash, and the copy that it is about; written last, at once
+    copy-3/            a consistent copy of each database, and what a person wrote by hand
+    segments/ab/…      the segments that the copied feeds name, by their hash, shared by all copies
+
+A later backup to the same directory makes the next copy beside the present one and only then turns
+`backup.json` to it, so that there is a whole backup at every moment.  Neither the node's key nor the marker
+of its incarnation is in it, unless the key is asked for.
 """
 
 from __future__ import annotations
@@ -24,6 +29,8 @@ from node.paths import DIRECTORY_MODE, FILE_MODE
 MANIFEST = "backup.json"
 KIND = "atrium-backup"
 VERSION = 1
+SEGMENTS = "canonical/segments/"
+COPY = re.compile(r"copy-[0-9]{1,9}")
 _MANIFEST_BYTES_MAX = 256 << 20
 _CHUNK_BYTES = 1 << 20
 _A_NAME = re.compile(
@@ -35,12 +42,16 @@ _A_NAME = re.compile(
 
 
 class BackupManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """`backup.json`: what was copied, when, by which node, and the SHA-256 of each file's bytes."""
+    """`backup.json`: what was copied, when, by which node, and the SHA-256 of each file's bytes.
+
+    `files` have the names that they have below the state directory.
+    """
 
     kind: str
     schema_version: int
     made_at: str
     node: str | None
+    copy: str
     files: dict[str, str]
 
 
@@ -74,9 +85,18 @@ def read_manifest(folder: Path) -> BackupManifest:
     if manifest.kind != KIND or manifest.schema_version != VERSION:
         raise BadInput(f"{path} is of another kind or version", hint="update this program")
     strange = next((name for name in manifest.files if not _A_NAME.fullmatch(name)), None)
+    if COPY.fullmatch(manifest.copy) is None:
+        strange = manifest.copy
     if strange is not None:
         raise BadInput(f"{path} names a file that no backup has: {strange[:80]!r}", hint="use another backup")
     return manifest
+
+
+def place_of(folder: Path, copy: str, name: str) -> Path:
+    """Tell where in a backup a file of the state lies."""
+    if name.startswith(SEGMENTS):
+        return folder / name.removeprefix("canonical/")
+    return folder / copy / name
 
 
 def copy_file(source: Path, target: Path) -> str:

@@ -109,16 +109,14 @@ class Local:
             self.paths.segments.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Archive(FeedManifests(self.feeds), SegmentDirectory(self.paths.segments))
 
-    def archive_in(self, folder: Path) -> Archive:
+    def archive_of_copy(self, feeds_db: Path, segments: Path) -> Archive:
         """Open the archive of a backup for reading; whoever asks closes its log."""
         from crdt.archive import Archive
         from crdt.manifest_log import FeedManifests
         from crdt.segments import SegmentDirectory
         from crdt.store import open_store
 
-        there = type(self.paths)(folder, self.paths.runtime)
-        feeds = open_store(there.feeds_db, writable=False)
-        return Archive(FeedManifests(feeds), SegmentDirectory(there.segments))
+        return Archive(FeedManifests(open_store(feeds_db, writable=False)), SegmentDirectory(segments))
 
     @cached_property
     def identity(self) -> Identity:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from crdt.errors import Damaged
 from crdt.sqlite import fsync_directory
-from node.backup_files import check_files, copy_file, read_manifest
+from node.backup_files import check_files, copy_file, place_of, read_manifest
 from node.paths import DIRECTORY_MODE, StatePaths
 
 _STAGING = "restore-staging"
@@ -42,7 +42,7 @@ def stage(backup: Path, paths: StatePaths, report: Report) -> int:
         report(done, len(manifest.files))
         if name == KEY and paths.identity.exists():
             continue
-        _copy(backup / name, staging / name)
+        _copy(place_of(backup, manifest.copy, name), staging / name)
     present = {n: sha for n, sha in manifest.files.items() if n != KEY or (staging / KEY).exists()}
     check_files(staging, present)
     for folder in (item for item in staging.rglob("*") if item.is_dir()):

@@ -2,11 +2,12 @@
 
 The feeds are copied first, as one moment of the database; then the segments that this copy names.  Where one
 of them was replaced in between, the feeds are copied again.  A second backup to the same directory copies
-only segments that are new.
+only segments that are new, and the first is whole until the second is.
 """
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,12 +19,15 @@ from crdt.errors import BadInput, Damaged, Unavailable
 from crdt.keys import node_id
 from crdt.sqlite import copy_database, faults
 from node.backup_files import (
+    COPY,
     KIND,
     MANIFEST,
+    SEGMENTS,
     VERSION,
     BackupManifest,
     copy_file,
     hash_file,
+    place_of,
     read_manifest,
     write_manifest,
 )
@@ -39,18 +43,23 @@ if TYPE_CHECKING:
 
 FEEDS = "canonical/feeds.db"
 LOCAL = "local/local.db"
-_BEGUN = f"{MANIFEST}.begun"
 _TRIES = 3
 """How often the feeds are copied anew, where segments are replaced while they are copied."""
 
 
 @dataclass(slots=True)
 class _Copied:
-    """Names of copied files with their hashes, and of segments what was not whole or not here."""
+    """A copy as it grows: files by name with their hashes, and segments that were not whole or not here."""
 
+    target: Path
+    copy: str
     files: dict[str, str] = field(default_factory=dict)
     damaged: int = 0
     absent: int = 0
+
+    def place(self, name: str) -> Path:
+        """Tell where a file goes."""
+        return place_of(self.target, self.copy, name)
 
 
 def handle(local: Local, request: Request, progress: Progress) -> Document:
@@ -66,16 +75,17 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
     node = node_id(local.feeds.author())
     target = _prepared(Path(request.path), local.paths, node)
     with faults(str(target)):
-        copied = _databases_and_segments(local, target, progress)
+        copied = _Copied(target, _next_copy(target))
+        _copy_databases_and_segments(local, copied, progress)
         for source, name in _by_hand(local.paths, with_identity=request.with_identity):
-            copied.files[name] = copy_file(source, target / name)
-        _finish(target, copied.files, node)
-    segments = [name for name in copied.files if name.startswith("canonical/segments/")]
+            copied.files[name] = copy_file(source, copied.place(name))
+        _finish(copied, node)
+    segments = [name for name in copied.files if name.startswith(SEGMENTS)]
     return {
         "schemaVersion": 1,
         "output": str(target),
         "files": len(copied.files),
-        "bytes": sum((target / name).stat().st_size for name in copied.files),
+        "bytes": sum(copied.place(name).stat().st_size for name in copied.files),
         "segments": len(segments),
         "damaged": copied.damaged,
         "absent": copied.absent,
@@ -84,7 +94,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
 
 
 def _prepared(target: Path, paths: StatePaths, node: str) -> Path:
-    """Make the directory, or take one with an earlier backup of this node, whose manifest goes first."""
+    """Make the directory, or take one with an earlier backup of this node, finished or not."""
     if target.resolve().is_relative_to(paths.root.resolve()):
         raise BadInput(
             "a backup inside the state directory would be lost with it",
@@ -94,42 +104,61 @@ def _prepared(target: Path, paths: StatePaths, node: str) -> Path:
         if target.exists() and not target.is_dir():
             raise BadInput(f"{target} is no directory", hint="name a directory that is empty or new")
         target.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
-        if not (target / _BEGUN).exists() and any(target.iterdir()):
-            whose = read_manifest(target).node
-            if whose not in (None, node):
-                raise BadInput(
-                    f"{target} holds the backup of another node, {whose[:8]}",
-                    hint="name a directory that is empty or new",
-                )
-        (target / _BEGUN).touch(mode=0o600)
-        (target / MANIFEST).unlink(missing_ok=True)
+        whose = None if _is_unfinished(target) else read_manifest(target).node
+        if whose not in (None, node):
+            raise BadInput(
+                f"{target} holds the backup of another node, {whose[:8]}",
+                hint="name a directory that is empty or new",
+            )
     return target
 
 
-def _databases_and_segments(local: Local, target: Path, progress: Progress) -> _Copied:
+def _is_unfinished(target: Path) -> bool:
+    """Tell whether a directory holds nothing but what a first backup leaves that did not end."""
+    left = {f"{MANIFEST}.new", "segments"}
+    return all(item.name in left or COPY.fullmatch(item.name) for item in target.iterdir())
+
+
+def _next_copy(target: Path) -> str:
+    """Name the copy to make; what is left of others that did not end is removed."""
+    present = None if _is_unfinished(target) else read_manifest(target).copy
+    _remove_copies(target, kept=present)
+    return f"copy-{1 if present is None else int(present.removeprefix('copy-')) + 1}"
+
+
+def _remove_copies(target: Path, kept: str | None) -> None:
+    for item in target.iterdir():
+        if COPY.fullmatch(item.name) and item.name != kept:
+            shutil.rmtree(item)
+
+
+def _copy_databases_and_segments(local: Local, copied: _Copied, progress: Progress) -> None:
     for _ in range(_TRIES):
-        copied = _Copied()
+        copied.files.clear()
+        copied.damaged = copied.absent = 0
         for name in (FEEDS, LOCAL):
             source = local.paths.root / name
             if source.exists():
-                (target / name).parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
-                copy_database(source, target / name)
-                copied.files[name] = hash_file(target / name)
-        if _copy_segments(local, target, copied, progress):
-            return copied
+                place = copied.place(name)
+                place.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+                copy_database(source, place)
+                copied.files[name] = hash_file(place)
+        if _copy_segments(local, copied, progress):
+            return
     raise Unavailable("segments are being replaced all the time", hint="run the same command again")
 
 
-def _copy_segments(local: Local, target: Path, copied: _Copied, progress: Progress) -> bool:
+def _copy_segments(local: Local, copied: _Copied, progress: Progress) -> bool:
     """Copy the segments that the copied feeds name; False where one was replaced meanwhile."""
-    backup = local.archive_in(target)
+    backup = local.archive_of_copy(copied.place(FEEDS), copied.target / "segments")
     with closing(backup.log):
         named = sorted(backup.current())
         for done, sha256 in enumerate(named):
             progress({"phase": "backup", "done": done, "total": len(named), "unit": "segments"})
             if _copy_segment(local.archive.segments, backup.segments, sha256, copied):
-                name = backup.segments.path(sha256).relative_to(target).as_posix()
-                copied.files[name] = hash_file(target / name)
+                place = backup.segments.path(sha256)
+                name = f"canonical/{place.relative_to(copied.target).as_posix()}"
+                copied.files[name] = hash_file(place)
             elif sha256 in local.archive.current():
                 copied.absent += 1
             else:
@@ -169,19 +198,18 @@ def _by_hand(paths: StatePaths, *, with_identity: bool) -> Iterator[tuple[Path, 
             yield path, path.relative_to(paths.root).as_posix()
 
 
-def _finish(target: Path, files: dict[str, str], node: str) -> None:
-    """Name what the backup holds, then remove what an earlier one held beyond it."""
-    write_manifest(
-        target,
-        BackupManifest(
-            kind=KIND,
-            schema_version=VERSION,
-            made_at=iso(time.time()),
-            node=node,
-            files=dict(sorted(files.items())),
-        ),
+def _finish(copied: _Copied, node: str) -> None:
+    """Turn the backup to the new copy, then remove what only the former one needed."""
+    manifest = BackupManifest(
+        kind=KIND,
+        schema_version=VERSION,
+        made_at=iso(time.time()),
+        node=node,
+        copy=copied.copy,
+        files=dict(sorted(copied.files.items())),
     )
-    for path in [target / "identity.key", *(target / "canonical" / "segments").glob("??/*")]:
-        if path.relative_to(target).as_posix() not in files:
-            path.unlink(missing_ok=True)
-    (target / _BEGUN).unlink()
+    write_manifest(copied.target, manifest)
+    _remove_copies(copied.target, kept=copied.copy)
+    for path in (copied.target / "segments").glob("??/*"):
+        if f"canonical/{path.relative_to(copied.target).as_posix()}" not in copied.files:
+            path.unlink()

@@ -19,7 +19,9 @@ from node.backup_files import (
 )
 
 NAME = "canonical/feeds.db"
-EMPTY = BackupManifest(kind=KIND, schema_version=1, made_at="2026-01-01T00:00:00Z", node=None, files={})
+EMPTY = BackupManifest(
+    kind=KIND, schema_version=1, made_at="2026-01-01T00:00:00Z", node=None, copy="copy-1", files={}
+)
 
 
 def test_a_copy_has_the_bytes_their_hash_and_a_private_mode(tmp_path: Path) -> None:

@@ -36,11 +36,18 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def made_backup(folder: Path, files: dict[str, bytes]) -> Path:
-    folder.mkdir()
-    fill(folder, files)
+    for name, data in files.items():
+        place = backup_files.place_of(folder, "copy-1", name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     manifest = BackupManifest(
-        kind=backup_files.KIND, schema_version=1, made_at="2026-01-01T00:00:00Z", node=None, files=hashes
+        kind=backup_files.KIND,
+        schema_version=1,
+        made_at="2026-01-01T00:00:00Z",
+        node=None,
+        copy="copy-1",
+        files=hashes,
     )
     write_manifest(folder, manifest)
     return folder
@@ -134,7 +141,7 @@ def test_death_at_any_rename_leaves_the_old_or_the_new(
 
 
 def test_a_changed_file_is_refused_and_nothing_is_changed(backup: Path, paths: StatePaths) -> None:
-    (backup / "local/local.db").write_bytes(b"tampered!")
+    (backup / "copy-1/local/local.db").write_bytes(b"tampered!")
     before = content(paths.root)
     with pytest.raises(Damaged, match=r"local\.db"):
         restoring.stage(backup, paths, count_nothing)
@@ -143,7 +150,7 @@ def test_a_changed_file_is_refused_and_nothing_is_changed(backup: Path, paths: S
 
 
 def test_a_missing_file_is_refused(backup: Path, paths: StatePaths) -> None:
-    (backup / "canonical/feeds.db").unlink()
+    (backup / "copy-1/canonical/feeds.db").unlink()
     with pytest.raises(Damaged, match="feeds"):
         restoring.stage(backup, paths, count_nothing)
 
@@ -162,7 +169,12 @@ def test_a_name_that_no_backup_has_is_refused(tmp_path: Path, name: str) -> None
     folder = tmp_path / "backup"
     folder.mkdir()
     manifest = BackupManifest(
-        kind=backup_files.KIND, schema_version=1, made_at="x", node=None, files={name: "0" * 64}
+        kind=backup_files.KIND,
+        schema_version=1,
+        made_at="x",
+        node=None,
+        copy="copy-1",
+        files={name: "0" * 64},
     )
     write_manifest(folder, manifest)
     with pytest.raises(BadInput, match="no backup has"):

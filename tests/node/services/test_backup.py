@@ -9,6 +9,7 @@ import pytest
 
 from crdt.errors import BadInput, Unavailable
 from node import backup_files
+from tests.node.asking import asked
 from tests.node.filled import archive, fragment_of
 from tests.node.services.backup_kit import backed_up, fill
 
@@ -28,8 +29,8 @@ def test_neither_key_nor_marker_nor_anything_derived_is_in_it(root: Path, target
     assert (root / "incarnation").exists()
     backed_up(root, target)
     names = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
-    assert {name for name in names if not name.startswith("canonical/segments/")} == {
-        "backup.json", "canonical/feeds.db", "local/local.db", "config.toml",
+    assert {name for name in names if not name.startswith("segments/")} == {
+        "backup.json", "copy-1/canonical/feeds.db", "copy-1/local/local.db", "copy-1/config.toml",
     }  # fmt: skip
     secret = (root / "identity.key").read_bytes().split(b"\n")[1]
     assert not any(secret in path.read_bytes() for path in target.rglob("*") if path.is_file())
@@ -37,14 +38,14 @@ def test_neither_key_nor_marker_nor_anything_derived_is_in_it(root: Path, target
 
 def test_the_key_is_in_it_where_it_is_asked_for(root: Path, target: Path) -> None:
     assert backed_up(root, target, with_identity=True)["identity"] is True
-    assert (target / "identity.key").read_bytes() == (root / "identity.key").read_bytes()
-    assert (target / "identity.key").stat().st_mode & 0o077 == 0
+    assert (target / "copy-1" / "identity.key").read_bytes() == (root / "identity.key").read_bytes()
+    assert (target / "copy-1" / "identity.key").stat().st_mode & 0o077 == 0
 
 
 def test_the_key_of_an_earlier_backup_goes_where_it_is_not_asked_for_again(root: Path, target: Path) -> None:
     backed_up(root, target, with_identity=True)
     assert backed_up(root, target)["identity"] is False
-    assert not (target / "identity.key").exists()
+    assert not list(target.rglob("identity.key"))
 
 
 def test_another_node_s_backup_is_not_replaced(root: Path, target: Path, tmp_path: Path) -> None:
@@ -54,12 +55,12 @@ def test_another_node_s_backup_is_not_replaced(root: Path, target: Path, tmp_pat
     with pytest.raises(BadInput, match="another node"):
         backed_up(other, target)
     assert (target / backup_files.MANIFEST).read_bytes() == before
-    assert sorted(path.name for path in target.iterdir() if path.name.endswith(".begun")) == []
+    assert sorted(path.name for path in target.iterdir()) == ["backup.json", "copy-1", "segments"]
 
 
 def test_a_second_backup_copies_what_is_new_and_drops_what_is_gone(root: Path, target: Path) -> None:
     backed_up(root, target)
-    (first,) = list((target / "canonical" / "segments").rglob("*.zst"))
+    (first,) = list((target / "segments").rglob("*.zst"))
     inode = first.stat().st_ino
     archive(root, fragment_of("second", ["the lock keeper leaves at six"]))
     assert backed_up(root, target)["segments"] == 2
@@ -68,7 +69,7 @@ def test_a_second_backup_copies_what_is_new_and_drops_what_is_gone(root: Path, t
 
 def test_a_damaged_copy_is_copied_again(root: Path, target: Path) -> None:
     backed_up(root, target)
-    (copy,) = list((target / "canonical" / "segments").rglob("*.zst"))
+    (copy,) = list((target / "segments").rglob("*.zst"))
     data = copy.read_bytes()
     copy.write_bytes(bytes([data[0] ^ 1]) + data[1:])
     assert backed_up(root, target)["damaged"] == 0
@@ -98,6 +99,28 @@ def test_a_backup_that_was_interrupted_is_finished_by_the_next(
     assert backup_files.read_manifest(target).files
 
 
+def test_an_interrupted_second_backup_leaves_the_first_whole(
+    root: Path, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backed_up(root, target)
+    asked(root, "memory.add", text="after the first backup")
+    archive(root, fragment_of("second", ["the lock keeper leaves at six"]))
+    for step in ("copy_database", "copy_file", "hash_file", "write_manifest"):
+
+        def killed(*_arguments: object) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(f"node.services.backup.{step}", killed)
+            with pytest.raises(KeyboardInterrupt):
+                backed_up(root, target)
+        manifest = backup_files.read_manifest(target)
+        for name, sha256 in manifest.files.items():
+            assert backup_files.hash_file(backup_files.place_of(target, manifest.copy, name)) == sha256
+    backed_up(root, target)
+    assert sorted(path.name for path in target.iterdir()) == ["backup.json", "copy-2", "segments"]
+
+
 def test_a_directory_with_something_else_is_refused(root: Path, target: Path) -> None:
     target.mkdir()
     (target / "thesis.txt").write_text("mine")
@@ -121,4 +144,4 @@ def test_the_manifest_names_every_file_by_its_hash(root: Path, target: Path) -> 
     document = json.loads((target / "backup.json").read_text())
     assert document["kind"] == "atrium-backup"
     for name, sha256 in document["files"].items():
-        assert backup_files.hash_file(target / name) == sha256
+        assert backup_files.hash_file(backup_files.place_of(target, document["copy"], name)) == sha256
