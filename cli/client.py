@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO, cast
 
@@ -18,6 +19,7 @@ from node.config import find_state, runtime_directory
 from node.paths import StatePaths
 
 CONNECT_TIMEOUT_S = 5
+CONNECT_PAUSE_S = 0.02
 SILENCE_S_MAX = 30
 """A node shows a sign of life every five seconds while it works."""
 HEAD_LINES_MAX = 64
@@ -62,7 +64,7 @@ def connect(paths: StatePaths) -> socket.socket | None:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(CONNECT_TIMEOUT_S)
     try:
-        connection.connect(os.fspath(paths.socket))
+        _wait_for_a_place(connection, os.fspath(paths.socket))
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
         connection.close()
         return None
@@ -72,6 +74,18 @@ def connect(paths: StatePaths) -> socket.socket | None:
         raise NodeUnreachable(f"{paths.socket} can't be used: {error.strerror}", hint=hint) from error
     connection.settimeout(SILENCE_S_MAX)
     return connection
+
+
+def _wait_for_a_place(connection: socket.socket, address: str) -> None:
+    """Connect; where many do so at this moment, a unix socket refuses at once instead of waiting."""
+    deadline_s = time.monotonic() + CONNECT_TIMEOUT_S
+    while True:
+        try:
+            return connection.connect(address)
+        except BlockingIOError:
+            if time.monotonic() >= deadline_s:
+                raise
+        time.sleep(CONNECT_PAUSE_S)
 
 
 def ask(

@@ -1,8 +1,9 @@
-"""Run one node in the foreground: its lock, its listeners, its long-running parts, its end.
+"""Run one node: its listeners, its long-running parts, its end.
 
-The order of a start: the lock on the state, the local port, the stores (in the writing thread), the socket.
-Who can connect to the socket can therefore be answered.  The end is the same backwards and takes at most
-five seconds: nothing new is taken, what writes ends with its batch, then everything is closed.
+The order of a start: the lock on the state (`foreground`), the local port, the stores (in the writing
+thread), the socket.  Who can connect to the socket can therefore be answered.  The end is the same backwards
+and takes at most five seconds: nothing new is taken, what writes ends with its batch, then everything is
+closed.
 """
 
 from __future__ import annotations
@@ -21,10 +22,9 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from crdt.errors import AtriumError, BadInput, StateBusy
+from crdt.errors import AtriumError, BadInput
 from node.config import NodeConfig, capture_roots
 from node.keeper import STEP_S, Keeper
-from node.lock import StateLock, read_holder
 from node.logs import Logger, open_log
 from node.paths import StatePaths, ensure_private, write_error
 from node.ports import bind_loopback
@@ -32,7 +32,6 @@ from node.server import Gate, local_app, runner_of, socket_app
 from node.service import LoopFailures, Service, describe, supervise
 from node.services.catalog import USE_CASES, Progress
 from node.services.requests import CaptureRequest
-from node.state import refuse_doubtful
 from node.version import VERSION
 from node.watch import Watcher, scan_regularly
 from node.workers import Workers, bind
@@ -43,21 +42,15 @@ if TYPE_CHECKING:
 STOP_S_MAX = 4.5
 """All of the end; five seconds is what service managers and people are promised."""
 BACKLOG = 128
-COMMAND = "atrium up"
-"""What the lock file says while a node runs."""
 
 
-def run(config: NodeConfig, announce: Callable[[int], None]) -> int:
-    """Run until a signal or a call to stop; `announce` gets the local port once the node answers.
+def serve(config: NodeConfig, announce: Callable[[int], None]) -> int:
+    """Run until a signal or a call to stop; the caller holds the state's lock.
 
-    Raises `StateBusy` at once when another node holds the state, and `Unavailable` for a taken port.
+    `announce` gets the local port once the node answers.  Raises `Unavailable` for a taken port.
     """
-    refuse_doubtful(config.state)
-    paths = config.paths
-    paths.create()
-    with _lock(paths):
-        log = open_log(paths.log, config.log.level, config.log.size_bytes_max)
-        return asyncio.run(_Node(config, log).run(announce))
+    log = open_log(config.paths.log, config.log.level, config.log.size_bytes_max)
+    return asyncio.run(_Node(config, log).run(announce))
 
 
 class _Node:
@@ -231,14 +224,3 @@ def _stop_on_signals(stop: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-
-
-def _lock(paths: StatePaths) -> StateLock:
-    """Take the state: at once or not at all from another node, after a wait from a command that will end."""
-    try:
-        return StateLock.acquire(paths.lock, COMMAND, timeout_s=0)
-    except StateBusy:
-        holder = read_holder(paths.lock)
-        if holder is None or holder[1] == COMMAND:
-            raise
-    return StateLock.acquire(paths.lock, COMMAND)

@@ -91,7 +91,7 @@ def _print_next(paths: StatePaths, running: Running, *, found: bool) -> None:
 
 def _run_here(options: Options) -> int:
     from node.config import load
-    from node.daemon import run
+    from node.foreground import run
 
     config = load(_overrides(options))
 

@@ -6,7 +6,8 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -151,6 +152,36 @@ def test_a_dead_socket_is_no_node(shell: Shell) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(state_paths().socket))
     assert connect(state_paths()) is None
+
+
+@contextmanager
+def crowded(shell: Shell) -> Iterator[socket.socket]:
+    """Listen on the node's socket, with as many at the door as may stand there."""
+    shell.world.state.mkdir(exist_ok=True)
+    with socket.socket(socket.AF_UNIX) as listener, ExitStack() as waiting:
+        listener.bind(str(state_paths().socket))
+        listener.listen(0)
+        with pytest.raises(BlockingIOError):
+            while True:
+                other = waiting.enter_context(socket.socket(socket.AF_UNIX))
+                other.setblocking(False)
+                other.connect(str(state_paths().socket))
+        yield listener
+
+
+def test_who_finds_many_at_the_door_waits_for_a_place(shell: Shell) -> None:
+    with crowded(shell) as listener, ThreadPoolExecutor(1) as pool:
+        connecting = pool.submit(connect, state_paths())
+        listener.accept()[0].close()
+        connection = connecting.result(20)
+    assert connection is not None
+    connection.close()
+
+
+def test_a_door_where_nobody_opens_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "CONNECT_TIMEOUT_S", 0.1)
+    with crowded(shell), pytest.raises(NodeUnreachable, match="can't be used"):
+        connect(state_paths())
 
 
 def test_a_file_in_the_state_s_place_is_no_node(shell: Shell) -> None:

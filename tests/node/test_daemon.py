@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from crdt.errors import BadInput, SettingsInvalid, StateBusy, Unavailable
-from node import daemon
 from node.config import NodeConfig, load
-from node.daemon import open_socket, run
+from node.daemon import open_socket
+from node.foreground import COMMAND, run
 from node.lock import StateLock
 from node.paths import StatePaths
 
@@ -67,7 +67,7 @@ def test_another_node_is_refused_at_once(config: NodeConfig, monkeypatch: pytest
     monkeypatch.setattr("node.lock.WAIT_S", 1000)
     config.paths.create()
     with (
-        StateLock.acquire(config.paths.lock, daemon.COMMAND, timeout_s=0),
+        StateLock.acquire(config.paths.lock, COMMAND, timeout_s=0),
         pytest.raises(StateBusy, match="atrium up"),
     ):
         run(config, lambda _port: None)
