@@ -37,9 +37,9 @@ CODES = (
     "index_incompatible", "index_missing", "index_unreadable", "index_verified", "node_down", "node_running",
     "node_stale_socket", "notes_gone", "notes_present", "refresh_dead", "refresh_fresh", "refresh_invalid",
     "refresh_never_recorded", "refresh_stale", "retention_near", "retention_ok", "retention_partial",
-    "segment_damaged", "sqlite_ok", "sqlite_without_fts5", "state_modes_ok", "state_modes_open",
-    "state_read_only", "store_damaged", "store_ok", "store_read_only", "substrings_behind",
-    "substrings_level", "watch_limited", "watch_ok",
+    "segment_damaged", "segment_missing", "segment_unread", "sqlite_ok", "sqlite_without_fts5",
+    "state_modes_ok", "state_modes_open", "state_read_only", "store_damaged", "store_ok", "store_read_only",
+    "substrings_behind", "substrings_level", "watch_limited", "watch_ok",
 )  # fmt: skip
 """Every word that a check may say; a word never changes its meaning."""
 

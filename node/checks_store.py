@@ -7,6 +7,7 @@ from typing import Final
 from crdt.errors import Damaged, IndexUnavailable
 from crdt.sqlite import MENDS
 from node.checks import Check, Look, Severity
+from node.checks_deep import FROM_A_BACKUP
 
 NAME: Final = "store"
 
@@ -46,6 +47,31 @@ def check_feeds(look: Look) -> Check | None:
         return Check(name="feeds", code="feeds_whole")
     hint = "two machines wrote as one, perhaps from a copied state directory: `atrium feeds` names the feed"
     return Check(name="feeds", code="feed_forked", severity=Severity.WARN, hint=hint)
+
+
+def check_segments(look: Look) -> Check | None:
+    """See whether each segment that the archive names has its file, and whether the index could read all.
+
+    Nothing is read of the files themselves, which is the matter of `atrium verify`.
+    """
+    if look.archive.fault is not None or not look.archive.head:
+        return None
+    archive = look.local.archive
+    awaited = archive.log.wanted().segments
+    missing = sum(not archive.segments.has(name) for name in archive.current() if name not in awaited)
+    if missing:
+        return _broken_segments("segment_missing", f"segments of the archive that are missing: {missing}")
+    unread = look.index.health.unread if look.index.health else 0
+    if unread:
+        return _broken_segments(
+            "segment_unread", f"parts of the archive that the index could not read: {unread}"
+        )
+    return None
+
+
+def _broken_segments(code: str, what: str) -> Check:
+    hint = f"{what}; `atrium verify` names them; {FROM_A_BACKUP}"
+    return Check(name="segment_files", code=code, severity=Severity.BROKEN, hint=hint)
 
 
 def check_pending(look: Look) -> Check | None:

@@ -21,6 +21,7 @@ from retrieval.index_conversations import ConversationRows, Known
 from retrieval.index_elsewhere import Elsewhere
 from retrieval.index_relocation import relocate
 from retrieval.index_rows import Drafts, Placed, Tally, drafts, positioned
+from retrieval.index_schema import UNREAD
 from retrieval.index_writer import POPULATION_CONVERSATION, Home, IndexWriter
 from retrieval.memory_rows import SOURCES
 from retrieval.whole import prompt_of, stream_of, whole_of
@@ -33,7 +34,7 @@ Items = Sequence[tuple[Stored, Fragment]]
 
 @dataclass(slots=True)
 class Applied:
-    """What a run of the follower did; `damaged` counts manifests whose bytes could not be read."""
+    """What a run of the follower did; `damaged` counts manifests whose bytes can't be read as of now."""
 
     written: int = 0
     conversations: set[int] = field(default_factory=set)
@@ -65,7 +66,7 @@ class ArchiveFollower:
         return logged is not None and (logged.seq, logged.hlc) == (seq, self._index.meta(_WATERMARK_HLC))
 
     def catch_up(self, progress: Callable[[int, int], None] | None = None) -> Applied:
-        """Apply every manifest after the watermark, and what has come of earlier ones.
+        """Apply every manifest after the watermark, and earlier ones whose bytes came or were put right.
 
         `progress` gets (applied, total) manifests.
         """
@@ -85,14 +86,22 @@ class ArchiveFollower:
             self.apply(logged, self._load(logged, current, done), done)
             if progress:
                 progress(number, len(waiting))
+        # Every one that could not be read before was tried again here: these are all there are.
+        if done.damaged != int(self._index.meta(UNREAD) or 0):
+            with self._index.transaction():
+                self._index.set_meta(UNREAD, done.damaged)
         return done
 
-    def apply(self, logged: Logged, items: Items, done: Applied) -> None:
-        """Apply one manifest with the fragments it brought, and move the watermark."""
+    def apply(self, logged: Logged, items: Items | None, done: Applied) -> None:
+        """Apply one manifest with the fragments it brought, and move the watermark.
+
+        None for fragments that can't be read: the manifest is tried again by whoever follows next.
+        """
+        is_unread, items = items is None, items or ()
         with self._index.transaction():
             self._bring(self._first(items), done)
             self._hear(logged, items, done)
-            if logged.seq in self._archive.log.lacking():
+            if is_unread or logged.seq in self._archive.log.lacking():
                 self._elsewhere.note_absent(logged.seq)
             if isinstance(logged.manifest, Tombstone):
                 for identity in sorted(self._bury(logged.manifest, logged.hlc)):
@@ -101,14 +110,16 @@ class ArchiveFollower:
             self._index.set_meta(_WATERMARK_HLC, logged.hlc)
 
     def _come(self) -> list[Logged]:
-        """Give the manifests whose bytes had not come when they were applied, and have by now."""
+        """Give the noted manifests whose bytes are here by now, whole or not."""
         absent = set(self._elsewhere.absent())
         if absent:
             absent -= self._archive.log.lacking()
         found = (next(self._archive.log.since(seq - 1), None) for seq in sorted(absent))
         return [logged for logged in found if logged is not None and logged.seq in absent]
 
-    def _apply_late(self, logged: Logged, items: Items, done: Applied) -> None:
+    def _apply_late(self, logged: Logged, items: Items | None, done: Applied) -> None:
+        if items is None:
+            return
         with self._index.transaction():
             self._bring(self._first(items), done)
             self._elsewhere.forget_absent(logged.seq)
@@ -126,8 +137,8 @@ class ArchiveFollower:
         for row in sorted(self._elsewhere.hear(heard)):
             self._make_again(self._rows.identity(row), done)
 
-    def _load(self, logged: Logged, current: Mapping[str, Segment], done: Applied) -> Items:
-        """Read what a manifest brought; nothing of a segment that was replaced since, or is damaged."""
+    def _load(self, logged: Logged, current: Mapping[str, Segment], done: Applied) -> Items | None:
+        """Read what a manifest brought: nothing of a segment that was replaced since, None for damage."""
         if isinstance(logged.manifest, Segment) and logged.manifest.sha256 not in current:
             return []
         try:
@@ -136,7 +147,7 @@ class ArchiveFollower:
             return []
         except Damaged:
             done.damaged += 1
-            return []
+            return None
         return [item for item in loaded if bytes.fromhex(item[0].sha256) not in self._gone]
 
     def _bring(self, items: Items, done: Applied) -> None:

@@ -2,7 +2,8 @@
 
 A fragment's clock is the smallest that any manifest gives it, whichever came first and wherever the bytes
 are (ARCHIVE.md 3): a clock that is heard of before its fragment comes is kept until then.  A manifest of
-another node whose bytes have not come is applied when they do.
+another node whose bytes have not come is applied when they do, and one of any node whose bytes are damaged
+when they are right again.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Elsewhere:
         self._connection = connection
 
     def absent(self) -> list[int]:
-        """List the places of manifests whose bytes had not come when they were applied."""
+        """List the places of manifests whose bytes had not come, or were damaged, when they were applied."""
         return [row[0] for row in self._connection.execute(_ABSENT)]
 
     def note_absent(self, seq: int) -> None:

@@ -15,7 +15,7 @@ from typing import NewType
 
 from crdt.sqlite import faults
 from retrieval.index_reader import IndexReader
-from retrieval.index_schema import MEMORY_GENERATION, MEMORY_WATERMARK, NAME
+from retrieval.index_schema import MEMORY_GENERATION, MEMORY_WATERMARK, NAME, UNREAD
 
 Revision = NewType("Revision", tuple[object, ...])
 """Equal for as long as no record comes, goes or changes, whichever process asks."""
@@ -51,7 +51,8 @@ class Health:
     """Whether the index's parts agree: `watermark` is the last manifest of the archive that it applied.
 
     `memory` is the making of the projection that it follows, None for none, and the last change that it has
-    applied of it.  `substrings_left` counts the records that the substring lane has not taken in.
+    applied of it.  `substrings_left` counts the records that the substring lane has not taken in, `unread`
+    the manifests whose bytes the index could not read when it last tried.
     """
 
     watermark: int
@@ -59,6 +60,7 @@ class Health:
     texts: int
     substrings_left: int
     memory: tuple[str | None, int] = (None, 0)
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +118,7 @@ def health(reader: IndexReader) -> Health:
                 _text_or_none(reader.meta(MEMORY_GENERATION)),
                 int(reader.meta(MEMORY_WATERMARK) or 0),
             ),
+            unread=int(reader.meta(UNREAD) or 0),
         )
 
 

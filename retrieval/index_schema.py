@@ -4,7 +4,7 @@
     streams        how far each source file of a conversation is indexed, and the time carried to its end
     conversations  one row each, with what appending to it needs
     buried         tombstones of conversations, with or without a row
-    absent         manifests of other nodes whose bytes had not come when they were applied
+    absent         manifests whose bytes had not come, or were damaged, when they were applied
     heard          clocks of fragments that were named before they came
     silent         events without a record, by the first 8 bytes of the id that it would have
     records        one row a message, note chunk or piece of shared memory, narrow; texts lie beside it
@@ -33,6 +33,8 @@ NAME = "derived/index.db"
 MEMORY_WATERMARK = "memory_change"
 MEMORY_GENERATION = "memory_generation"
 """Values of `meta`: up to which change the index is level with shared memory, and of which projection."""
+UNREAD = "unread_manifests"
+"""Value of `meta`: how many manifests of the archive could not be read when the index last tried."""
 
 _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT",

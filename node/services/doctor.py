@@ -33,6 +33,7 @@ CHECKS: tuple[Checker, ...] = (
     checks_store.check_pending,
     checks_data.check_refresh,
     checks_data.check_archive,
+    checks_store.check_segments,
     checks_data.check_retention,
     checks_data.check_index,
     checks_data.check_substrings,

@@ -16,7 +16,7 @@ from node.checks import Check, Look, Severity, Surroundings
 from node.keeper import Keeper
 from tests.crdt.signers import SeedSigner, genesis
 from tests.node.asking import asked
-from tests.node.filled import opened
+from tests.node.filled import archive, fragment_of, opened
 
 Found = tuple[str, Severity] | None
 
@@ -98,3 +98,23 @@ def test_entries_that_wait_are_told(root: Path) -> None:
     with opened(root, writable=True) as local:
         local.feeds.receive([entry.raw for entry in anna.entries])
     assert judged("pending", root) == ("entries_pending", Severity.WARN)
+
+
+def test_a_segment_without_a_file_is_found_and_so_is_one_that_a_rebuild_could_not_read(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "state"
+    archive(root, fragment_of("a", ["one"]))
+    archive(root, fragment_of("b", ["two"]))
+    path = min((root / "canonical" / "segments").rglob("*.zst"))
+    whole = path.read_bytes()
+    assert judged("segments", root) is None
+    path.unlink()
+    assert judged("segments", root) == ("segment_missing", Severity.BROKEN)
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert judged("segments", root) is None, "nobody has read it"
+    asked(root, "rebuild")
+    assert judged("segments", root) == ("segment_unread", Severity.BROKEN)
+    path.write_bytes(whole)
+    asked(root, "memory.add", text="any write tries it again")
+    assert judged("segments", root) is None

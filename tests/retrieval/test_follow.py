@@ -265,6 +265,29 @@ def test_a_damaged_segment_is_counted_and_the_rest_is_indexed(kept: Kept) -> Non
     assert texts(kept) == ["turn 1"]
 
 
+@pytest.mark.parametrize("damaged", [b"no segment", None])
+def test_a_segment_that_is_right_again_is_indexed_by_whoever_follows_next(
+    kept: Kept, damaged: bytes | None
+) -> None:
+    kept.append(fragment([event(0), event(1)]), seal=True)
+    kept.append(fragment([event(2)]), seal=True)
+    (path, _) = map(kept.archive.segments.path, kept.archive.segments.names())
+    whole = path.read_bytes()
+    path.unlink()
+    if damaged is not None:
+        path.write_bytes(damaged)
+    with kept.rebuilt() as fresh:
+        for _ in range(2):
+            assert fresh.follow().damaged == 1, "it is tried each time"
+            assert len(texts(fresh)) < 3
+        path.write_bytes(whole)
+        assert fresh.follow().damaged == 0
+        fresh.letters()
+        kept.letters()
+        assert contents(fresh) == contents(kept)
+        assert fresh.follow().written == 0
+
+
 def test_followers_of_one_index_agree_on_the_watermark(kept: Kept) -> None:
     kept.append(fragment([event(0)]))
     assert ArchiveFollower(kept.index, kept.archive).watermark() == kept.archive.log.head()
