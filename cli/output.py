@@ -1,6 +1,7 @@
 """Turn documents into lines for people, or into one JSON document.
 
-Text of transcripts reaches a terminal only through `plain`, since it can hold escape sequences.
+Text of transcripts reaches a terminal only through `plain` or `print_json`, since it can hold escape
+sequences.
 """
 
 from __future__ import annotations
@@ -20,13 +21,19 @@ LEAD_CHARS = 80
 """How much of an excerpt stands before the match."""
 AGES = ((31_557_600, "y"), (2_629_800, "mo"), (86_400, "d"), (3_600, "h"), (60, "min"))
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_STEERING = re.compile(r"[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""What JSON leaves as it is of `_CONTROL`; none of it can stand outside a JSON string."""
 _WORDS = re.compile(r"\w+")
 
 
 def print_json(document: Document) -> None:
-    """Print one document: indented on a terminal, on one line otherwise."""
+    """Print one document: indented on a terminal, on one line otherwise.
+
+    JSON itself escapes only the controls below U+0020, and all that could steer a terminal is escaped here.
+    """
     indent = 2 if sys.stdout.isatty() else None
     text = json.dumps(document, ensure_ascii=False, indent=indent)
+    text = _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     line(text.encode("utf-8", "backslashreplace").decode())
 
 

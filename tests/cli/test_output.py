@@ -22,6 +22,15 @@ def test_a_document_is_one_line_of_utf8_json(capsys: pytest.CaptureFixture[str])
     assert json.loads(line) == {"text": "café 🦩 \udcff", "n": 1}
 
 
+def test_no_control_reaches_a_terminal_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    document = {"text": "a\x1b[31mb\x07c\x9b31md\u202ee\x7ff\x80", "\x9fkey": "\u2028"}
+    output.print_json(document)
+    (line,) = capsys.readouterr().out.removesuffix("\n").split("\n")
+    assert not [char for char in line if output.plain(char) != char]
+    assert "\\u009b31m" in line
+    assert json.loads(line) == document
+
+
 def test_foreign_text_can_not_steer_the_terminal() -> None:
     assert output.plain("a\x1b[31mb\x07c\x9bd\u202ee\nf\tg") == "a[31mbcde\nf\tg"
 
