@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from crdt.errors import AtriumError, DiskFull
+from crdt.errors import AtriumError, Damaged, DiskFull
 from node.ballast import Ballast
 from node.logs import Logger
 from node.service import describe
@@ -51,7 +51,11 @@ class Keeper:
     def check(self) -> None:
         """Ask SQLite whether the store is whole; reads all of it."""
         began_s = self._now_s()
-        self.damage = tuple(self._local.feeds.quick_check())
+        try:
+            self.damage = tuple(self._local.feeds.quick_check())
+        except Damaged as error:
+            # It is too damaged to be checked to its end.
+            self.damage = (error.detail,)
         seconds = round(self._now_s() - began_s, 3)
         if self.damage:
             self._log.error("store_found_damaged", findings=len(self.damage), seconds=seconds)

@@ -264,6 +264,11 @@ class Nursery:
         """Wait until a node has ended and give its exit status."""
         return self._say({"wait": process})
 
+    def kill(self, process: int) -> None:
+        """Kill a node and wait for its end."""
+        os.kill(process, signal.SIGKILL)
+        assert self.wait(process) == -signal.SIGKILL
+
     def close(self) -> None:
         """End the nursery, and nodes that still run."""
         self._process.communicate(timeout=30)

@@ -70,6 +70,17 @@ def test_a_damaged_store_is_said_to_be(kept: Kept, monkeypatch: pytest.MonkeyPat
     assert (kept.keeper.damage, kept.logged()) == (("page 7 is lost",), ["store_found_damaged"])
 
 
+def test_a_store_that_is_too_damaged_to_be_checked_is_damaged(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_store: FeedStore) -> list[str]:
+        raise Damaged("malformed")
+
+    monkeypatch.setattr(FeedStore, "quick_check", fail)
+    kept.keeper.check()
+    assert (kept.keeper.damage, kept.logged()) == (("malformed",), ["store_found_damaged"])
+
+
 def test_the_first_step_takes_the_reserve_and_a_quiet_one_does_nothing(kept: Kept) -> None:
     assert kept.keeper.is_reserved is None
     assert kept.step() == ["ballast_restored"]
