@@ -6,7 +6,6 @@ import sys
 
 import click
 
-from cli import arguments
 from crdt.errors import BadInput
 
 STDIN = "-"
@@ -16,10 +15,21 @@ _EXTENSION = ".md"
 def given(text: str | None) -> str:
     """Give the text of a new entry: what was given, else what comes in, else what is typed in an editor."""
     if text is not None and text != STDIN:
-        return arguments.text([text])
+        return word(text)
     if text is None and sys.stdin.isatty():
         return edited("") or ""
     return read()
+
+
+def word(text: str) -> str:
+    """Give a text that was an argument; raises `BadInput` for bytes that are no UTF-8."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise BadInput(
+            f"the text is not UTF-8, at character {error.start}", hint="convert it first"
+        ) from error
+    return text
 
 
 def read() -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import click
 
-from cli import arguments, exits, output
+from cli import exits, output
 from cli.client import call
 from cli.command import Function, declare, json_option
 from cli.commands import memory_text
@@ -159,7 +159,7 @@ def edit(options: EditOptions) -> int:
             return exits.DONE
         request |= typed
     elif options.text is not None and options.text != memory_text.STDIN:
-        request["text"] = arguments.text([options.text])
+        request["text"] = memory_text.word(options.text)
     elif options.text is not None or not fields:
         request["text"] = memory_text.read()
     return told(call("memory.edit", request), "changed", as_json=options.as_json)

@@ -80,6 +80,7 @@ def test_a_text_can_come_on_standard_input(
 def test_what_is_no_text_or_too_much_is_refused(shell: Shell, typed: Callable[[bytes], None]) -> None:
     typed(b"caf\xe9")
     shell.run("memory", "add", "-").refused("UTF-8", "byte 3")
+    shell.run("memory", "add", "caf\udce9").refused("UTF-8", "character 3")
     typed(b"x" * (TEXT_BYTES_MAX + 1))
     shell.run("memory", "add", "-").refused("256 KiB")
     typed(b"")
@@ -99,6 +100,12 @@ def test_an_edit_replaces_the_text_and_leaves_the_rest(shell: Shell) -> None:
     shell.run("memory", "edit", identity[:8], "the quay").ok()
     found = shell.run("memory", "get", identity, "--json").document()
     assert (found["content"], found["headline"], found["version"]) == ("the quay", "Pier", 2)
+
+
+def test_an_edit_to_what_is_no_text_is_refused(shell: Shell) -> None:
+    identity = add(shell, "x")
+    shell.run("memory", "edit", identity, "caf\udce9").refused("UTF-8", "character 3")
+    assert content(shell, identity) == "x"
 
 
 def test_an_edit_sets_fields_alone_and_takes_them_away(shell: Shell) -> None:
