@@ -15,6 +15,7 @@ The edges map once: REST to problem+json by `http_status`, the command to `exit_
     ├── Cancelled              cancelled            499  130  whoever asked has gone (node)
     ├── Unavailable            unavailable          503  1   can't answer now
     │   ├── IndexUnavailable   index_unavailable    503  1   no index, or one of another version
+    │   │   └── OlderVersion   older_version        503  1   a state that the next writer brings up
     │   ├── BlobAbsent         blob_absent          503  1   bytes of another node that have not come yet
     │   ├── ReadOnlyState      read_only            507  1   the state directory can't be written
     │   ├── DiskFull           disk_full            507  1   no space left for what was to be written
@@ -112,6 +113,13 @@ class IndexUnavailable(Unavailable):
 
     code = "index_unavailable"
     default_hint = "run `atrium capture` to fill it, or `atrium rebuild` to make it anew"
+
+
+class OlderVersion(IndexUnavailable):
+    """The archive was made by an older program, and no writer of this one has opened it yet."""
+
+    code = "older_version"
+    default_hint = "nothing is lost: `atrium up` or `atrium capture` brings it to this version"
 
 
 class BlobAbsent(Unavailable):

@@ -19,8 +19,8 @@ from crdt.errors import (
     AtriumError,
     BadInput,
     EntryRefused,
-    IndexUnavailable,
     NotFound,
+    OlderVersion,
     ReadOnlyState,
     Unavailable,
 )
@@ -318,7 +318,7 @@ def open_store(
     """Open the store; a writer creates and migrates it, and signs what it writes.
 
     A reader of none gets `FileNotFoundError`, also while a first writer is still making it.  Raises
-    `Unavailable` for a store that a newer program made, `IndexUnavailable` to a reader of an older one.
+    `Unavailable` for a store that a newer program made, `OlderVersion` to a reader of an older one.
     """
     if not writable:
         return FeedStore(path, _open_reader(path), None)
@@ -364,7 +364,7 @@ def _open_reader(path: Path) -> sqlite3.Connection:
         connection.close()
         if version == 0:
             raise FileNotFoundError(path)
-        raise IndexUnavailable("the archive is of an older version", hint="run `atrium capture`")
+        raise OlderVersion("the archive is of an older version")
     return connection
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from crdt.clock import milliseconds_of
-from crdt.errors import AtriumError, Damaged, IndexUnavailable
+from crdt.errors import AtriumError, Damaged, IndexUnavailable, OlderVersion
 from crdt.sqlite import MENDS
 from node.node_socket import SocketState, probe
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 CODES = (
     "aliases_malformed", "aliases_ok", "archive_damaged", "archive_dead", "archive_fresh", "archive_lost",
-    "archive_missing", "archive_stale", "archive_unreadable", "archive_verified", "ballast_dropped",
-    "ballast_kept", "check_failed", "clock_ok", "clock_skew", "configuration_invalid",
+    "archive_missing", "archive_older", "archive_stale", "archive_unreadable", "archive_verified",
+    "ballast_dropped", "ballast_kept", "check_failed", "clock_ok", "clock_skew", "configuration_invalid",
     "configuration_missing", "configuration_ok", "disk_full", "disk_low", "disk_ok", "entries_pending",
     "feed_forked", "feeds_whole", "identity_missing", "identity_new", "identity_ok", "identity_unusable",
     "index_ahead", "index_behind", "index_coherent", "index_damaged", "index_incoherent",
@@ -106,7 +106,7 @@ class Surroundings:
     scan_s_max: float | None = SCAN_S_MAX
 
 
-Fault = Literal["missing", "incompatible", "damaged", "unreadable"]
+Fault = Literal["missing", "older", "incompatible", "damaged", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +151,8 @@ class Look:
             log = self.local.archive.log
             head = log.head()
             newest = max((logged.hlc for logged in log.since(head - 1)), default=None)
+        except OlderVersion:
+            return ArchiveFacts(fault="older")
         except IndexUnavailable:
             return ArchiveFacts(fault="missing")
         except AtriumError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from crdt.errors import OlderVersion
 from crdt.sqlite import MENDS
 from node.checks import Check, Look, Severity
 from node.instants import StampInvalid, read_stamp
@@ -52,6 +53,9 @@ def check_archive(look: Look) -> Check:
     facts = look.archive
     if facts.fault == "damaged":
         return Check(name=name, code="archive_damaged", severity=Severity.BROKEN, hint=MENDS["canonical"])
+    if facts.fault == "older":
+        hint = OlderVersion.default_hint
+        return Check(name=name, code="archive_older", severity=Severity.WARN, hint=hint)
     if facts.fault == "unreadable":
         hint = "run `atrium doctor` again; if it stays so, check who may read the state directory"
         return Check(name=name, code="archive_unreadable", severity=Severity.BROKEN, hint=hint)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from crdt.clock import milliseconds_of
-from crdt.errors import Damaged, IndexUnavailable, Unavailable
+from crdt.errors import Damaged, IndexUnavailable, OlderVersion, Unavailable
 from crdt.sqlite import faults
 from node.instants import StampInvalid, at_and_age, iso, read_stamp, seconds_of
 from node.paths import FILE_MODE, StatePaths
@@ -144,6 +144,9 @@ def _projection_digest(view: Local) -> str | None:
 def _totals(view: Local) -> ArchiveTotals:
     try:
         archive = view.archive
+    except OlderVersion:
+        # Zeros would look as if everything were lost.
+        raise
     except IndexUnavailable:
         return ArchiveTotals()
     newest = max((logged.hlc for logged in archive.log.since(archive.log.head() - 1)), default=None)

@@ -21,6 +21,7 @@ from node.checks import Check, Look, Severity, Surroundings
 from node.local_store import NoteRoot
 from node.services.level import follow_records
 from retrieval.index_schema import discard_database
+from tests.crdt.older_store import make_older_store
 from tests.node.filled import archive, fragment_of, opened
 
 HOUR_S = 3_600.0
@@ -331,3 +332,11 @@ def test_an_index_behind_shared_memory_is_said(filled: Path) -> None:
     assert judged("index", filled) == ("index_coherent", Severity.OK)
     remember(filled, follow=False)
     assert judged("index", filled) == ("index_behind", Severity.WARN)
+
+
+def test_an_archive_of_an_older_version_is_not_told_as_missing(root: Path) -> None:
+    make_older_store(root / "canonical" / "feeds.db", [])
+    check = checked("archive", root)
+    assert check is not None
+    assert (check.code, check.severity) == ("archive_older", Severity.WARN)
+    assert "`atrium capture`" in str(check.hint)

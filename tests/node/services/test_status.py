@@ -14,7 +14,7 @@ from typing import cast
 
 import pytest
 
-from crdt.errors import Damaged, SettingsInvalid
+from crdt.errors import Damaged, OlderVersion, SettingsInvalid
 from node import config
 from node.composition import open_local
 from node.services import status
@@ -22,6 +22,7 @@ from node.services.requests import StatusRequest
 from node.services.status import handle
 from retrieval.index_reader import IndexReader
 from retrieval.index_schema import discard_database
+from tests.crdt.older_store import make_older_store
 from tests.kit import CHECKOUT
 from tests.node.filled import archive, fragment_of, ignore, opened, tree
 
@@ -224,3 +225,9 @@ def test_a_read_only_directory_answers(root: Path) -> None:
         pytest.skip(f"this user can't mount: {done.stderr}")
     assert done.returncode == 0, done.stderr
     assert without_clock(json.loads(done.stdout)) == without_clock(asked(root))
+
+
+def test_a_state_of_an_older_version_is_not_told_as_empty(tmp_path: Path) -> None:
+    make_older_store(tmp_path / "state" / "canonical" / "feeds.db", [])
+    with pytest.raises(OlderVersion, match="older version"):
+        asked(tmp_path / "state")
