@@ -17,7 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar, cast
 
-from crdt.errors import AtriumError, Unavailable
+from crdt.errors import AtriumError, Damaged, DiskFull, ReadOnlyState, Unavailable
 from crdt.feed_tables import NAME
 from crdt.sqlite import BUSY_TIMEOUT_MS, faults, transaction
 
@@ -31,7 +31,9 @@ RETRY_S = 1.0
 IDLE_S = 5.0
 """After so long without a job the log beside the file is emptied: it keeps what rows no longer say."""
 _CLOSE_S_MAX = 60.0
-_OF_THE_DISK = (sqlite3.Error, OSError, Unavailable)
+_OF_THE_DISK = (sqlite3.Error, OSError)
+_MADE_OF_THEM = (Unavailable, DiskFull, ReadOnlyState, Damaged)
+"""What `faults` makes of faults of the disk."""
 
 T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], T]
@@ -52,9 +54,9 @@ class _Submission:
         connection.execute("SAVEPOINT job")
         try:
             self._result = self._job(connection)
-        except _OF_THE_DISK:
-            raise
         except Exception as error:
+            if _is_of_the_disk(error):
+                raise
             connection.execute("ROLLBACK TO job")
             self._error = error
         connection.execute("RELEASE job")
@@ -227,6 +229,12 @@ class GroupWriter:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+def _is_of_the_disk(error: Exception) -> bool:
+    """Tell a fault of the disk from what a job says for itself, such as that something is not here yet."""
+    is_made = type(error) in _MADE_OF_THEM and isinstance(error.__cause__, _OF_THE_DISK)
+    return is_made or isinstance(error, _OF_THE_DISK)
 
 
 def _again(fault: AtriumError) -> AtriumError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -13,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from crdt import feed_writer
-from crdt.errors import BadInput, Unavailable
+from crdt.errors import BadInput, BlobAbsent, Unavailable
 from crdt.feed_writer import GROUP_ENTRIES_MAX, GroupWriter
-from crdt.sqlite import open_writer
+from crdt.sqlite import faults, open_writer
 from tests.crdt.faulty import Disk, faulty
 from tests.kit import wait_until
 
@@ -103,6 +104,41 @@ def test_a_job_that_fails_is_taken_back_alone(writer: GroupWriter, path: Path) -
     assert futures[2].result(10) == "after"
     assert said(path) == {"before", "after"}
     assert writer.fault is None
+
+
+@pytest.mark.parametrize("kind", [Unavailable, BlobAbsent])
+def test_what_is_not_here_yet_for_one_job_fails_no_other(
+    writer: GroupWriter, path: Path, kind: type[Unavailable]
+) -> None:
+    def wait_for_more(connection: sqlite3.Connection) -> None:
+        say("half", connection)
+        raise kind("not yet")
+
+    held = Held(writer)
+    failing, after = writer.submit(wait_for_more), writer.submit(partial(say, "after"))
+    held.let_go()
+    with pytest.raises(kind, match="not yet"):
+        failing.result(10)
+    assert after.result(10) == "after"
+    assert said(path) == {"after"}
+    assert writer.fault is None
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), sqlite3.OperationalError("disk I/O error")])
+def test_a_fault_of_the_disk_that_a_job_names_is_the_whole_group_s(
+    writer: GroupWriter, path: Path, error: Exception
+) -> None:
+    def meet(_: sqlite3.Connection) -> None:
+        with faults("canonical/feeds.db"):
+            raise error
+
+    held = Held(writer)
+    before, failing = writer.submit(partial(say, "before")), writer.submit(meet)
+    held.let_go()
+    for future in (failing, before):
+        with pytest.raises(Unavailable, match="canonical/feeds"):
+            future.result(10)
+    assert said(path) == set()
 
 
 def test_an_error_of_our_own_making_ends_neither_the_thread_nor_the_group(writer: GroupWriter) -> None:
