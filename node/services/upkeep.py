@@ -24,4 +24,6 @@ def keep_archive(local: Local, now_ms: int | None = None) -> int:
         merge_small(local.archive)
         local.archive.sweep()
         local.follower.catch_up()
+    # What was just archived is nothing that it lays out, but else the next run would find it behind.
+    local.projector.catch_up()
     return sealed

@@ -28,7 +28,7 @@ def test_what_is_archived_becomes_searchable_in_both_lanes(indexed):
         "schemaVersion": 1, "status": "ready", "already_ready": False, "indexes": ["words", "substrings"],
         "records_before": 0, "records_after": 2,
     }  # fmt: skip
-    assert {item["phase"] for item in progress} == {"index", "substrings"}
+    assert {item["phase"] for item in progress} == {"index", "projection", "substrings"}
     with indexed.reader() as reader:
         assert reader.has_substring_lane
 
