@@ -12,6 +12,7 @@ from contextlib import closing
 
 import msgspec
 
+from cli import output
 from cli.client import Document, Progress, ask, connect
 from crdt.errors import BadInput, StateBusy
 from node.composition import open_local
@@ -60,7 +61,12 @@ def read_request(case: UseCase, arguments: Mapping[str, object]) -> Request:
 
 def _handle(config: NodeConfig, case: UseCase, request: Request, report: Progress) -> Document:
     with closing(open_local(config, writable=case.needs_to_write(request))) as local:
+        local.tell_lost_key = _tell_lost_key
         return case.call(local, request, report)
+
+
+def _tell_lost_key() -> None:
+    output.note("identity.key is missing: this node goes on under a new key; see `atrium doctor`")
 
 
 def _ignore(_document: Document) -> None:

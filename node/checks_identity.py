@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crdt.errors import AtriumError
 from node.checks import Check, Look, Severity
+from node.succession import own_keys
 
 NAME = "identity"
 RESTORE = "`atrium identity restore FILE` puts it back from a backup"
@@ -13,7 +14,7 @@ def check_identity(look: Look) -> Check | None:
     """See whether the key can be used; a state directory on which nothing was written needs none."""
     from mesh.identity import load
 
-    owners = _private_owners(look)
+    owners = own_keys(look.local)
     try:
         key = load(look.paths.identity).public_key
     except FileNotFoundError:
@@ -27,14 +28,4 @@ def check_identity(look: Look) -> Check | None:
     if owners <= {key}:
         return Check(name=NAME, code="identity_ok")
     hint = f"what another key of this node wrote here stays readable; in a fresh directory {RESTORE}"
-    return Check(name=NAME, code="identity_new", hint=hint)
-
-
-def _private_owners(look: Look) -> set[bytes]:
-    """Name the keys of this node that the feeds know: a private space never comes from elsewhere."""
-    try:
-        rosters = look.local.feeds.spaces().values()
-    except AtriumError:
-        # Feeds that are absent or can't be read are the matter of another check.
-        return set()
-    return {roster.owner for roster in rosters if roster.kind == "private"}
+    return Check(name=NAME, code="identity_new", severity=Severity.WARN, hint=hint)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -54,6 +54,8 @@ class Local:
         """How a node brings its index level from another thread than the writing one."""
         self.keeper: Keeper | None = None
         """What a node knows of its store; nobody else keeps it."""
+        self.tell_lost_key: Callable[[], None] = _tell_nobody
+        """Called before a new key takes the place of one that signed what is here and is gone."""
 
     @property
     def paths(self) -> StatePaths:
@@ -124,7 +126,16 @@ class Local:
         from mesh.identity import load_or_create
 
         self._need_writable()
+        if not self.paths.identity.exists() and self._had_key():
+            self.tell_lost_key()
         return load_or_create(self.paths.identity)
+
+    def _had_key(self) -> bool:
+        from node.succession import own_keys
+        from node.view import reading
+
+        with reading(self) as view:
+            return bool(own_keys(view))
 
     @cached_property
     def feeds(self) -> FeedStore:
@@ -315,6 +326,10 @@ class _Rebuilding(Local):
     def substrings_path(self) -> Path:
         """Where the new substring lane is made."""
         return self._substrings_path
+
+
+def _tell_nobody() -> None:
+    """Leave out what only a command or a node has somebody to tell."""
 
 
 def open_local(settings: NodeConfig, *, writable: bool, served_by: str = "in_process") -> Local:

@@ -91,6 +91,7 @@ class _Node:
         from node.composition import open_local
 
         local = open_local(self._config, writable=True, served_by="node")
+        local.tell_lost_key = partial(self._log.warning, "identity_lost")
         try:
             local.feeds.head()
         except AtriumError as error:

@@ -107,6 +107,7 @@ def _catch_up(local: Local, progress: Progress) -> Iterator[str]:
         is_damaged = look.index.fault in ("damaged", "incompatible")
     is_behind = health is not None and archive.fault is None and health.watermark < archive.head
     writer = open_local(local.config, writable=True, served_by=local.served_by)
+    writer.tell_lost_key = local.tell_lost_key
     try:
         if is_behind or is_damaged:
             bring_level(writer, progress)

@@ -14,12 +14,14 @@ import msgspec
 
 from crdt import roster
 from crdt.entries import Draft, EntryKind
+from crdt.errors import AtriumError
 from crdt.keys import commitment
 from crdt.roster import Revoke, Roster
 
 if TYPE_CHECKING:
     from crdt.store import FeedStore
     from mesh.identity import Identity
+    from node.composition import Local
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +32,16 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
 
     inherited: list[Roster]
     unpromised: list[Roster]
+
+
+def own_keys(local: Local) -> set[bytes]:
+    """Name the keys of this node that its feeds know: a private space never comes from elsewhere."""
+    try:
+        rosters = local.feeds.spaces().values()
+    except AtriumError:
+        # Feeds that are absent or can't be read are told by whoever needs them.
+        return set()
+    return {roster.owner for roster in rosters if roster.kind == "private"}
 
 
 def reach_of(feeds: FeedStore, old: bytes, heir: bytes) -> Reach:

@@ -26,6 +26,15 @@ def test_a_writer_makes_the_state_and_lets_it_go(shell: Shell) -> None:
     StateLock.acquire(shell.world.state / "local.lock", "x", timeout_s=0).release()
 
 
+def test_a_write_that_makes_a_key_in_the_place_of_a_lost_one_says_so(shell: Shell) -> None:
+    said = "this node goes on under a new key"
+    assert said not in shell.run("memory", "add", "one").ok().err
+    (shell.world.state / "identity.key").unlink()
+    assert said in shell.run("memory", "add", "two").ok().err
+    assert said not in shell.run("memory", "add", "three").ok().err
+    assert "identity" in shell.run("doctor").out
+
+
 def test_a_writer_waits_for_another(shell: Shell) -> None:
     shell.world.state.mkdir(mode=0o700)
     lock = StateLock.acquire(shell.world.state / "local.lock", "atrium ingest", timeout_s=0)

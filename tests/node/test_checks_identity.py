@@ -43,7 +43,7 @@ def test_a_missing_key_is_told_before_the_next_write_makes_another(root: Path) -
     (root / "identity.key").unlink()
     assert judged(root) == ("identity_missing", "warn")
     asked(root, "spaces.create", label="own")
-    assert judged(root) == ("identity_new", "ok")
+    assert judged(root) == ("identity_new", "warn")
 
 
 def test_a_backup_s_key_goes_on_where_it_was(root: Path, tmp_path: Path) -> None:
