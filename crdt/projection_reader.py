@@ -69,6 +69,10 @@ WITH RECURSIVE found (path) AS (
 )
 SELECT path FROM found WHERE path IS NOT NULL
 """
+_NAMES = """
+SELECT r.type, r.id, s.space FROM records r JOIN spaces s ON s.id = r.space
+WHERE r.type IN (SELECT value FROM json_each(?)) AND r.version > 0 AND NOT r.deleted
+"""
 _PLACES = "SELECT entry FROM ops WHERE record = ? ORDER BY entry"
 _META = "SELECT value FROM meta WHERE key = ?"
 
@@ -226,6 +230,11 @@ class ProjectionReader:
         """List the workspaces that records belong to, in order; one step of an index each."""
         with faults(NAME):
             return [path for (path,) in self._connection.execute(_WORKSPACES)]
+
+    def names(self, types: Sequence[str]) -> list[tuple[str, str, bytes]]:
+        """Name every live record of some types, in any order: type, id, space."""
+        with faults(NAME):
+            return self._connection.execute(_NAMES, (json.dumps(list(types)),)).fetchall()
 
     def edges_from(self, ids: Sequence[str], relation: str | None = None) -> list[Edge]:
         """Give the edges that begin at some records, oldest first."""

@@ -132,6 +132,10 @@ class FeedStore:
         """Give this node's home; a writer makes it where there is none, a reader raises `NotFound`."""
         return self._own_space("home")
 
+    def home_if_any(self) -> bytes | None:
+        """Give this node's home; None where there is none yet."""
+        return self._find_own("home")
+
     def private(self) -> bytes:
         """Give the space that never leaves this node; made, or missing, as `home` is."""
         return self._own_space("private")

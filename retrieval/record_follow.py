@@ -12,12 +12,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from crdt.edges import SUPERSEDES
 from crdt.projection_reader import Change, ProjectionReader, RecordView
 from retrieval.index_memory import MemoryRows
 from retrieval.index_schema import MEMORY_GENERATION, MEMORY_WATERMARK
 from retrieval.index_writer import IndexWriter
 from retrieval.memory_rows import Memory, memory_of
+from retrieval.record_edges import Here, RecordEdges, ends_of
 
 BATCH_RECORDS = 500
 """So many changes are one transaction."""
@@ -25,7 +25,7 @@ LOOKUP_RECORDS = 50
 """So many records are in memory at once; the text of one can have 256 KiB."""
 _NAMES = "memory_names"
 _SWEEP_DUE = "memory_sweep_due"
-_ID_CHARS = 64
+_EDGE_RULE = "memory_edge_rule"
 
 T = TypeVar("T")
 NameOf = Callable[[bytes, bytes], str]
@@ -35,11 +35,12 @@ NameOf = Callable[[bytes, bytes], str]
 class RecordFollower:
     """Applies the projection's changes to the index."""
 
-    def __init__(self, index: IndexWriter, reader: ProjectionReader, name_of: NameOf) -> None:
+    def __init__(self, index: IndexWriter, reader: ProjectionReader, here: Here, name_of: NameOf) -> None:
         self._index = index
         self._reader = reader
         self._name_of = name_of
         self._rows = MemoryRows(index)
+        self._edges = RecordEdges(index, reader, here)
         self._names: dict[str, str] = {}
 
     def watermark(self) -> int:
@@ -66,18 +67,21 @@ class RecordFollower:
         return written + self._sweep()
 
     def _begin(self) -> None:
-        """Start over where the projection is another one, or a node has another name than in the index."""
+        """Start over where the projection, a node's name or what edges are judged by has changed."""
         self._names = json.loads(str(self._index.meta(_NAMES) or "{}"))
         generation, followed = self._reader.generation(), self._index.meta(MEMORY_GENERATION)
         # A power failure can take the newest changes from the projection and leave the index that has them.
         is_ahead = self.watermark() > self._reader.head()
         is_other = followed != generation or is_ahead
-        if not is_other and all(self._called(key) == name for key, name in self._names.items()):
+        is_judged = self._index.meta(_EDGE_RULE) == self._edges.rule
+        is_same = is_judged and not is_other
+        if is_same and all(self._called(key) == name for key, name in self._names.items()):
             return
         with self._index.transaction():
             self._names = {}
             self._index.set_meta(MEMORY_WATERMARK, 0)
             self._index.set_meta(MEMORY_GENERATION, generation)
+            self._index.set_meta(_EDGE_RULE, self._edges.rule)
             if is_other and followed is not None:
                 self._index.set_meta(_SWEEP_DUE, 1)
 
@@ -89,12 +93,12 @@ class RecordFollower:
         by_id: dict[str, list[RecordView]] = {}
         for view in views:
             by_id.setdefault(view.id, []).append(view)
+        records = dict.fromkeys(change.id for change in changes)
+        written = sum(self._rows.keep(record, self._memory(by_id.get(record, ()))) for record in records)
         # An id that was an edge may be something else by now, and the other way round: what founds a record
         # can arrive after what somebody said about it.
-        for change in changes:
-            self._apply_edge(change, by_id.get(change.id, ()))
-        records = dict.fromkeys(change.id for change in changes)
-        return sum(self._rows.keep(record, self._memory(by_id.get(record, ()))) for record in records)
+        self._edges.apply(changes, views)
+        return written
 
     def _memory(self, views: Iterable[RecordView]) -> Memory | None:
         """Make what the index keeps of a record; of the same record in several spaces the oldest."""
@@ -123,14 +127,6 @@ class RecordFollower:
         named = bytes.fromhex(key)
         return self._name_of(named[:32], named[32:])
 
-    def _apply_edge(self, change: Change, views: Iterable[RecordView]) -> None:
-        for view in views:
-            ends = _superseding(view) if view.space == change.space else None
-            if ends is not None:
-                self._index.superseded.put(change.space, change.id, *ends)
-                return
-        self._index.superseded.drop(change.space, change.id)
-
     def _sweep(self) -> int:
         """Take out what this projection does not have, where the index followed another one before."""
         if not self._index.meta(_SWEEP_DUE):
@@ -148,7 +144,7 @@ class RecordFollower:
     def _sweep_edges(self) -> None:
         edges = self._index.superseded.every()
         found = (view for part in _parts(edges) for view in self._reader.with_ids([edge for _, edge in part]))
-        present = {(view.space, view.id) for view in found if _superseding(view)}
+        present = {(view.space, view.id) for view in found if ends_of(view)}
         for space, edge in edges:
             if (space, edge) not in present:
                 self._index.superseded.drop(space, edge)
@@ -156,21 +152,3 @@ class RecordFollower:
 
 def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
     return (items[start : start + LOOKUP_RECORDS] for start in range(0, len(items), LOOKUP_RECORDS))
-
-
-def _superseding(view: RecordView) -> tuple[bytes, bytes] | None:
-    """Read the two index records of an edge, the newer first; None for any other record."""
-    fields = view.state.fields
-    if view.state.deleted or view.type != "edge" or fields.get("relation") != SUPERSEDES:
-        return None
-    newer, older = _index_id(fields.get("from")), _index_id(fields.get("to"))
-    return None if newer is None or older is None else (newer, older)
-
-
-def _index_id(value: object) -> bytes | None:
-    if not isinstance(value, str) or len(value) != _ID_CHARS:
-        return None
-    try:
-        return bytes.fromhex(value)
-    except ValueError:
-        return None

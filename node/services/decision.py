@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from crdt.clock import milliseconds_of
@@ -14,11 +15,11 @@ from node.services import record_changes, records
 from node.services.catalog import Document, Progress
 from node.services.memory_requests import DecisionAdd, DecisionList
 from node.services.questions import checked_number
-from node.services.records import Place, Write, checked_agent, index_record_id, looking, speaker_of
+from node.services.records import Place, Write, checked_agent, index_record_id, looking, newest_in, speaker_of
 from node.services.requests import Request
 
 if TYPE_CHECKING:
-    from crdt.projection_reader import ProjectionReader, RecordView
+    from crdt.projection_reader import RecordView
     from node.composition import Local
 
 DECISION = "decision"
@@ -56,7 +57,7 @@ def add(local: Local, request: Request, progress: Progress) -> Document:  # noqa
     edges = [_edge(operation, identity) for identity in older]
     writes = [Write(space=space, operation=one, is_new=True) for one in (operation, *edges)]
     committed = records.commit(local, writes)
-    return {"schemaVersion": 1, **_document(local, None, records.created(local, committed[0]))}
+    return {"schemaVersion": 1, **_document(local, {}, records.created(local, committed[0]))}
 
 
 def list_(local: Local, request: Request, progress: Progress) -> Document:  # noqa: ARG001
@@ -70,7 +71,8 @@ def list_(local: Local, request: Request, progress: Progress) -> Document:  # no
         if reader is None:
             return {"schemaVersion": 1, "items": [], "cursor": None}
         page = reader.list_records(wanted, limit=limit, cursor=request.cursor)
-        items = [_document(local, reader, view) for view in page.records]
+        newer = newest_in(local, reader).of(index_record_id(DECISION, view.id) for view in page.records)
+        items = [_document(local, newer, view) for view in page.records]
     return {"schemaVersion": 1, "items": items, "cursor": page.cursor}
 
 
@@ -91,11 +93,10 @@ def _edge(decision: Operation, older: str) -> Operation:
     )
 
 
-def _document(local: Local, reader: ProjectionReader | None, view: RecordView) -> Document:
+def _document(local: Local, newer: Mapping[str, str], view: RecordView) -> Document:
     """Give a decision; `record_id` is its name in searches, which `superseded_by` of others has."""
     state = view.state
     record = index_record_id(DECISION, state.id)
-    newer = [edge.source for edge in reader.edges_to([record], SUPERSEDES)] if reader else []
     agent, node = speaker_of(local, view.space, (state.creator, state.agent, state.by))
     return {
         "id": state.id,
@@ -105,7 +106,7 @@ def _document(local: Local, reader: ProjectionReader | None, view: RecordView) -
         "alternatives": view.field("alternatives") or [],
         "task_id": view.field("task_id"),
         "supersedes": view.field("supersedes") or [],
-        "superseded_by": min(newer, default=None),
+        "superseded_by": newer.get(record),
         "agent": agent,
         "node": node,
         "project": view.field("project"),

@@ -6,23 +6,22 @@ is superseded while what stands in its place is there: one whose successor was d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crdt.edges import SUPERSEDES
 from crdt.projection_filters import RecordFilter
 from crdt.projection_reader import ProjectionReader, RecordView
 from node.instants import iso_ms
-from node.services.records import index_record_id
+from node.services.records import index_record_id, newest_in
 from node.services.statements import EPISODES
 from node.view import reading
 from retrieval.scope import Aliases
-from retrieval.superseded import newest_of
 
 if TYPE_CHECKING:
     from node.composition import Local
+    from retrieval.record_edges import Newest
 
 PAGE_RECORDS = 100
 SCANNED_MAX = 20_000
@@ -55,10 +54,10 @@ def reading_kept(local: Local, scope: str | None) -> Iterator[Iterator[Kept]]:
         yield iter(())
         return
     with reading(local) as view, view.projection() as reader:
-        yield kept_about(reader, local.aliases, scope)
+        yield kept_about(reader, newest_in(local, reader), local.aliases, scope)
 
 
-def kept_about(reader: ProjectionReader, aliases: Aliases, scope: str) -> Iterator[Kept]:
+def kept_about(reader: ProjectionReader, newest: Newest, aliases: Aliases, scope: str) -> Iterator[Kept]:
     """Give what was kept about a scope, the newest change first, each record once."""
     windows: dict[str, list[tuple[str, str]]] = {}
     for workspace, since, before in aliases.windows(scope, reader.workspaces()):
@@ -67,30 +66,14 @@ def kept_about(reader: ProjectionReader, aliases: Aliases, scope: str) -> Iterat
         return
     wanted = RecordFilter(types=EPISODES, workspaces=tuple(windows), include_deleted=True)
     seen: set[str] = set()
-    gone: set[str] = set()
     for page in _pages(reader, wanted):
-        gone |= {_record_id(view) for view in page if view.state.deleted}
         live = {view.id: view for view in page if not view.state.deleted and view.id not in seen}
         fresh = [view for view in live.values() if _is_within(view, windows)]
         seen |= live.keys()
-        gone -= {_record_id(view) for view in live.values()}
-        newest = superseded(reader, [_record_id(view) for view in fresh], gone)
+        newer = newest.of(_record_id(view) for view in fresh)
         for view in fresh:
             record = _record_id(view)
-            yield Kept(view=view, record_id=record, superseded_by=newest.get(record))
-
-
-def superseded(reader: ProjectionReader, records: Sequence[str], gone: set[str]) -> dict[str, str]:
-    """Tell which of these records of the index are superseded, and by which one; `gone` ones do not count."""
-    edges: set[tuple[bytes, bytes]] = set()
-    waiting, seen = list(records), set(records)
-    while waiting:
-        found = reader.edges_to(waiting, SUPERSEDES)
-        edges |= {(edge.source.encode(), edge.target.encode()) for edge in found}
-        waiting = list({edge.source for edge in found} - seen)
-        seen.update(waiting)
-    newest = newest_of(edges, {record.encode() for record in seen - gone})
-    return {old.decode(): new.decode() for old, new in newest.items()}
+            yield Kept(view=view, record_id=record, superseded_by=newer.get(record))
 
 
 def _record_id(view: RecordView) -> str:

@@ -75,12 +75,16 @@ def _follow(local: Local, progress: Progress) -> Applied:
 
 def follow_records(local: Local, progress: Progress) -> int:
     """Bring projection and index level with the records in the feeds; return what the index took in."""
+    from node.services.records import here
     from node.services.space_names import name_in
     from retrieval.record_follow import RecordFollower
 
     def name_of(space: bytes, key: bytes) -> str:
         return name_in(local.feeds.roster(space), key)
 
+    # A node that has no home yet makes it before anything is judged by whose home it is.
+    local.feeds.home()
     local.projector.catch_up(step(progress, "projection", "entries"))
     with local.projection() as reader:
-        return RecordFollower(local.index, reader, name_of).catch_up(step(progress, "memory", "records"))
+        follower = RecordFollower(local.index, reader, here(local), name_of)
+        return follower.catch_up(step(progress, "memory", "records"))

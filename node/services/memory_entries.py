@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from crdt.causal_order import CausalOrder
 from crdt.clock import milliseconds_of
 from crdt.confidence import CONFIDENCE_ASSUMED
-from crdt.edges import SUPERSEDES
 from crdt.projection_history import Version, counted
 from node.instants import iso_ms
-from node.services.records import Speaker, index_record_id, speaker_of
+from node.services.records import Speaker, index_record_id, newest_in, speaker_of
 from node.view import reading
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class Entries:
     def documents(self, views: Sequence[RecordView]) -> list[Document]:
         """Give the documents of several, in their order."""
         records = [index_record_id(MEMORY, view.id) for view in views]
-        newer = self._newer(records)
+        newer = newest_in(self._local, self._reader).of(records) if self._reader else {}
         return [
             {**self._document(view), "superseded_by": newer.get(record)}
             for view, record in zip(views, records, strict=True)
@@ -142,14 +141,6 @@ class Entries:
 
     def _signed(self, view: RecordView) -> list[Stamped]:
         return self._reader.operations(view) if self._reader else []
-
-    def _newer(self, records: Sequence[str]) -> dict[str, str]:
-        """Name what stands in the place of which records of the index, the smallest id of several."""
-        edges = self._reader.edges_to(records, SUPERSEDES) if self._reader else []
-        newer: dict[str, str] = {}
-        for edge in edges:
-            newer[edge.target] = min(edge.source, newer.get(edge.target, edge.source))
-        return newer
 
     def _speaker(self, view: RecordView, speaker: Speaker) -> tuple[str, str]:
         """Name an agent and its node; a list has thousands of records of few nodes."""

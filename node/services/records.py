@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from crdt.roster import Roster
     from crdt.store import Committed
     from node.composition import Local
+    from retrieval.record_edges import Here, Newest
 
 _AGENT = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _SPACE_ID = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -323,6 +324,21 @@ def speaker_of(local: Local, space: bytes, speaker: Speaker) -> tuple[str, str]:
         agent, _, node = by.rpartition("@")
         return agent, node
     return agent, name_in(local.feeds.roster(space), author)
+
+
+def newest_in(local: Local, reader: ProjectionReader) -> Newest:
+    """Make what tells which records are superseded."""
+    from retrieval.record_edges import Newest
+
+    return Newest(reader, here(local))
+
+
+def here(local: Local) -> Here:
+    """Say whose node this is, to who judges what others said."""
+    from retrieval.record_edges import Here
+
+    home = local.feeds.home_if_any()
+    return Here(author=b"" if home is None else local.feeds.author(), home=home or b"")
 
 
 def index_record_id(kind: str, identity: str) -> str:

@@ -19,7 +19,6 @@ from crdt.operations import Operation
 from crdt.statements import STATEMENT, job_key, render
 from node.services import mirror, record_changes, records, statements
 from node.services.catalog import Document, Progress
-from node.services.kept import superseded
 from node.services.questions import scope_of_project
 from node.services.records import Place, Write
 from node.services.requests import Request
@@ -154,5 +153,5 @@ def _document(local: Local, reader: ProjectionReader, operation: Operation) -> D
         "project": operation.set["project"],
         "private": spaces == {"private"},
         "supersedes": older,
-        "superseded_by": superseded(reader, [record], set()).get(record),
+        "superseded_by": records.newest_in(local, reader).of([record]).get(record),
     }

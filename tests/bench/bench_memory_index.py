@@ -23,6 +23,7 @@ from retrieval.index_schema import open_index_writer
 from retrieval.index_writer import IndexWriter
 from retrieval.models import Deadline, Filter
 from retrieval.query import parse_query
+from retrieval.record_edges import Here
 from retrieval.record_follow import RecordFollower
 from retrieval.scope import Aliases
 from retrieval.substrings import SubstringFollower
@@ -44,7 +45,8 @@ def following(folder: Path) -> Iterator[RecordFollower]:
         index = IndexWriter(open_index_writer(folder / "derived" / "index.db"))
         reader = open_reader_of_projection(paths(folder)[1], store)
         with closing(index.connection), closing(reader):
-            yield RecordFollower(index, reader, lambda _space, _key: "bench")
+            here = Here(author=store.author(), home=store.home())
+            yield RecordFollower(index, reader, here, lambda _space, _key: "bench")
 
 
 def follow(folder: Path) -> int:

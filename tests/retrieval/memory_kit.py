@@ -17,6 +17,7 @@ from retrieval.index_schema import open_index_writer
 from retrieval.index_writer import IndexWriter
 from retrieval.models import Deadline, Filter, Hit
 from retrieval.query import parse_query
+from retrieval.record_edges import Here
 from retrieval.record_follow import RecordFollower
 from retrieval.scope import Aliases
 from retrieval.substrings import SubstringFollower
@@ -69,7 +70,12 @@ class Shared:
             self.feeds.take(author.entries)
         self.projector.catch_up()
         with reader_of(self.root / "projection.db", self.feeds) as reader:
-            yield RecordFollower(self.index, reader, self.name_of)
+            yield RecordFollower(self.index, reader, self.here, self.name_of)
+
+    @property
+    def here(self) -> Here:
+        """Say that the node is the founder's."""
+        return Here(author=self.desk.signer.public_key, home=self.desk.space)
 
     def name_of(self, space: bytes, key: bytes) -> str:
         """Name a node; raises `KeyError` for a space or a key that is not of these feeds."""

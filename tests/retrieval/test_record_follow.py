@@ -48,7 +48,7 @@ def made_anew(shared: Shared) -> list[tuple[object, ...]]:
     path = shared.root / "anew.db"
     fresh = IndexWriter(open_index_writer(path))
     with reader_of(shared.root / "projection.db", shared.feeds) as reader:
-        RecordFollower(fresh, reader, shared.name_of).catch_up()
+        RecordFollower(fresh, reader, shared.here, shared.name_of).catch_up()
     found = everything(fresh)
     fresh.connection.close()
     path.unlink()

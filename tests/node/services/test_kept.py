@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from node.services.kept import PAGE_RECORDS, Kept, reading_kept, superseded
+from node.services import records
+from node.services.kept import PAGE_RECORDS, Kept, reading_kept
+from node.services.records import Write
+from node.services.remember import edge
 from tests.node.filled import opened
 from tests.node.services.statement_kit import CRANE, NEWER, Yard, titled
 
@@ -90,8 +93,17 @@ def test_another_project_may_supersede(yard: Yard) -> None:
 def test_without_edges_nothing_is_superseded(yard: Yard) -> None:
     record = str(yard.remember(CRANE)["record_id"])
     with opened(yard.state) as local, local.projection() as reader:
-        assert superseded(reader, [record], set()) == {}
-        assert superseded(reader, [], set()) == {}
+        newest = records.newest_in(local, reader)
+        assert newest.of([record]) == {}
+        assert newest.of([]) == {}
+
+
+def test_a_ghost_empties_no_recall(yard: Yard) -> None:
+    record = str(yard.remember(CRANE)["record_id"])
+    with opened(yard.state, writable=True) as local:
+        ghost = Write(space=local.feeds.home(), operation=edge("bot", "9" * 64, record), is_new=True)
+        records.commit(local, [ghost])
+    assert [one.superseded_by for one in kept(yard)] == [None]
 
 
 def test_more_than_a_page_is_read_each_once(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
