@@ -229,8 +229,8 @@ class _Admission:
             return None
         if roster.kind == "private":
             return Reason.PRIVATE
-        if roster.is_void(entry.author, entry.inc, entry.seq):
-            return Reason.VOID
+        if roster.is_writer(entry.author):
+            return Reason.VOID if roster.is_void(entry.author, entry.inc, entry.seq) else None
         is_welcome = roster.admits(entry) or not roster.knows(entry.author)
         return None if is_welcome else Reason.NOT_ALLOWED
 

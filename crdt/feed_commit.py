@@ -262,12 +262,7 @@ class _View:
 
 
 def _cut(roster: Roster, feed: FeedId, top: int) -> int:
-    """Give the last number of a feed that is not void; what is void begins somewhere and has no end.
-
-    Where the membership of the feed's author was itself void, all is: elsewhere it never came in.
-    """
-    if not roster.is_writer(feed.author):
-        return 0
+    """Give the last number of a feed that is not void; what is void begins somewhere and has no end."""
     return bisect_left(range(1, top + 1), True, key=lambda seq: roster.is_void(feed.author, feed.inc, seq))
 
 

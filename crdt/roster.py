@@ -180,20 +180,23 @@ class Roster:
         return None if standing is None else standing.promise
 
     def is_void(self, author: bytes, inc: int, seq: int) -> bool:
-        """Tell whether an entry lies beyond the cut of its author's removal or revocation."""
-        return is_beyond(self._fold.cuts.get(author), inc, seq)
+        """Tell whether an entry lies beyond the cut of its author's removal or revocation.
+
+        All is void of who was never let in: it may have come while something void said that he was.
+        """
+        return not self.is_writer(author) or is_beyond(self._fold.cuts.get(author), inc, seq)
 
     def standings(self) -> dict[bytes, bytes]:
         """Sum up each key's rights over time and its cut: equal bytes, equal answers about its entries."""
         return {
-            key: msgspec.msgpack.encode((standing.history, self._spelled_cut(key)))
+            key: msgspec.msgpack.encode((standing.history, standing.is_writer, self._spelled_cut(key)))
             for key, standing in self._fold.standings.items()
         }
 
     def is_writer(self, author: bytes) -> bool:
-        """Tell whether this key may append now or might at any time before."""
+        """Tell whether this key may append now or might at any time before, or took another's place."""
         standing = self._fold.standings.get(author)
-        return standing is not None and any("append" in rights for rights in standing.granted)
+        return standing is not None and standing.is_writer
 
     def admits(self, entry: Entry) -> bool:
         """Tell whether an entry is taken: its author is a writer, or the promised key that takes over.

@@ -32,13 +32,17 @@ def is_beyond(cut: Cut | None, inc: int, seq: int) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class Standing:
-    """One key during the fold; `seniority` is None for who is no owner, 0 for the first of them."""
+    """One key during the fold; `seniority` is None for who is no owner, 0 for the first of them.
+
+    `heir` says that it took a revoked key's place, `revoked` that another took its own.
+    """
 
     name: str
     promise: bytes | None
     seniority: int | None = None
     removed: bool = False
     revoked: bool = False
+    heir: bool = False
     clocks: list[int] = field(default_factory=list)
     granted: list[frozenset[str]] = field(default_factory=list)
 
@@ -46,6 +50,11 @@ class Standing:
     def rights(self) -> frozenset[str]:
         """What the key may do by the last operation about it."""
         return self.granted[-1]
+
+    @property
+    def is_writer(self) -> bool:
+        """Tell whether something it said may be of effect: it might append once, or it is an heir."""
+        return self.heir or any("append" in rights for rights in self.granted)
 
     @property
     def since_hlc(self) -> int:
@@ -82,6 +91,7 @@ class Fold:
         self.counting: dict[bytes, frozenset[bytes]] = {}
         """Of those who were removed or revoked, the hashes of what they have said about members."""
         self._genesis, self._void, self._counting, self._owners = genesis, void, counting, 1
+        self._revocations: list[Entry] = []
         first = Standing(name=said.name, promise=said.next, seniority=0)
         # The owner's rights have no beginning: the genesis itself needs them.
         first.grant(0, RIGHTS)
@@ -154,8 +164,8 @@ class Fold:
     def _remove(self, entry: Entry, remove: Remove) -> None:
         if not self.may_remove(entry.author, remove.member):
             return
-        self._end(remove.member, entry.hlc)
         self._cut(remove.member, remove, entry)
+        self._end(remove.member, entry.hlc)
 
     def _revoke(self, entry: Entry, revoke: Revoke) -> None:
         old, heir = self.standings.get(revoke.old), self.standings.get(entry.author)
@@ -165,17 +175,21 @@ class Fold:
             heir = self.standings[entry.author] = Standing(name=old.name, promise=revoke.next)
             heir.removed = old.removed
             heir.grant(entry.hlc, frozenset())
+            if old.removed:
+                self.cuts[entry.author] = {entry.inc: entry.seq}
         if heir.revoked:
             return
         ranks = [rank for rank in (old.seniority, heir.seniority) if rank is not None]
         heir.seniority = min(ranks, default=None)
         heir.removed = heir.removed and old.removed
+        heir.heir = True
         heir.grant(entry.hlc, heir.rights | old.rights)
         if self.owner == revoke.old:
             self.owner = entry.author
+        self._cut(revoke.old, revoke, entry)
         self._end(revoke.old, entry.hlc)
         old.revoked = True
-        self._cut(revoke.old, revoke, entry)
+        self._revocations.append(entry)
 
     def _end(self, member: bytes, hlc: int) -> None:
         standing = self.standings[member]
@@ -183,12 +197,22 @@ class Fold:
         standing.grant(hlc, frozenset())
 
     def _cut(self, member: bytes, operation: Remove | Revoke, entry: Entry) -> None:
-        """Note a cut: neither the genesis nor the operation that makes the cut can be void by it."""
-        kept = dict(operation.cut)
-        for spared in (self._genesis, entry):
-            if spared.author == member:
-                kept[spared.inc] = max(kept.get(spared.inc, 0), spared.seq)
-        self.cuts[member] = kept
+        """Note a cut: neither the genesis nor the operation that makes the cut can be void by it.
+
+        Nor can the revocation by which the member came: without it the revoked key would be back.  Of who
+        is removed already, no cut brings anything back.
+        """
+        spared = [e for e in (self._genesis, entry, *self._revocations) if e.author == member]
+        cut = dict(operation.cut)
+        for one in spared:
+            cut[one.inc] = max(cut.get(one.inc, 0), one.seq)
+        said = None if operation.said is None else {*operation.said, *(one.hash for one in spared)}
+        if self.standings[member].removed:
+            before, counting = self.cuts.get(member, {}), self.counting.get(member)
+            cut = {inc: min(seq, before[inc]) for inc, seq in cut.items() if inc in before}
+            if counting is not None:
+                said = set(counting) if said is None else said & counting
+        self.cuts[member] = cut
         self.counting.pop(member, None)
-        if operation.said is not None:
-            self.counting[member] = frozenset((*operation.said, entry.hash))
+        if said is not None:
+            self.counting[member] = frozenset(said)

@@ -39,6 +39,51 @@ def test_a_removed_owner_can_not_remove_its_remover_by_an_earlier_clock() -> Non
     assert rights(roster, A) == RIGHTS
 
 
+@pytest.mark.parametrize("said", [None, []])
+def test_a_revoked_key_stays_revoked_when_the_one_in_its_place_is_removed(said: list[bytes] | None) -> None:
+    home = genesis(ANNA)
+    home.roster(add(BEN, following=NEXT))
+    heirs = Feed(NEXT, home.space, inc=9)
+    taken = heirs.roster(Revoke(old=B, cut={}), hlc=home.entries[-1].hlc + 1)
+    heirs.say(EntryKind.RECORD, b"beyond the cut", hlc=taken.hlc + 1)
+    home.roster(Remove(member=N, cut={}, said=said), hlc=taken.hlc + 2)
+    roster = Roster.of(home.space, home.entries + heirs.entries)
+    assert [roster.members[key].removed for key in (B, N)] == [True, True]
+    assert [roster.is_void(N, 9, seq) for seq in (1, 2)] == [False, True]
+    home.roster(add(BEN))
+    assert rights(Roster.of(home.space, home.entries + heirs.entries), B) == set()
+
+
+def test_who_follows_a_removed_key_brings_nothing_of_it_back() -> None:
+    home = genesis(ANNA)
+    home.roster(add(BEN, following=NEXT))
+    home.roster(Remove(member=B, cut={7: 2}))
+    heirs = Feed(NEXT, home.space, inc=9)
+    heirs.roster(Revoke(old=B, cut={7: 5, 8: 5}), hlc=home.entries[-1].hlc + 1)
+    heirs.say(EntryKind.RECORD, b"as if it were a member", hlc=heirs.entries[-1].hlc + 1)
+    roster = Roster.of(home.space, home.entries + heirs.entries)
+    assert [roster.is_void(B, inc, seq) for inc, seq in ((7, 2), (7, 3), (8, 1))] == [False, True, True]
+    assert [roster.is_void(N, 9, seq) for seq in (1, 2)] == [False, True]
+    assert rights(roster, N) == set()
+    home.roster(add(BEN), hlc=heirs.entries[-1].hlc + 1)
+    home.roster(add(NEXT))
+    again = Roster.of(home.space, home.entries + heirs.entries)
+    assert (rights(again, B), rights(again, N)) == (set(), RIGHTS)
+    assert not again.is_void(N, 9, 2)
+
+
+def test_a_thief_who_removes_the_key_itself_does_not_keep_the_next_one_out() -> None:
+    home = genesis(ANNA, following=NEXT)
+    home.records(3)
+    kept = home.entries[-1].seq
+    home.roster(Remove(member=A, cut={}))
+    heirs = Feed(NEXT, home.space, inc=9)
+    heirs.roster(Revoke(old=A, cut={home.inc: kept}), hlc=home.entries[-1].hlc + 1)
+    roster = Roster.of(home.space, home.entries + heirs.entries)
+    assert (rights(roster, A), rights(roster, N)) == (set(), RIGHTS)
+    assert [roster.is_void(A, home.inc, seq) for seq in (kept, kept + 1)] == [False, True]
+
+
 def test_an_owner_may_append_whatever_else_it_may() -> None:
     home = genesis(ANNA)
     home.roster(add(BEN, ["read"], owner=True))

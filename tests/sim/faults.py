@@ -6,6 +6,7 @@ tells.  The last ones are faults that the code once had, found by the simulator.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from unittest import mock
@@ -86,10 +87,13 @@ class _LastToArrive(CausalOrder):
 
 
 def _hasty(self: GroupWriter, submissions: list[_Submission]) -> None:
-    with transaction(self._usable()) as connection:
-        for submission in submissions:
-            submission.attempt(connection)
-            submission.settle()
+    try:
+        with transaction(self._usable()) as connection:
+            for submission in submissions:
+                submission.attempt(connection)
+                submission.settle()
+    except sqlite3.Error as error:
+        self._note(error)
 
 
 def _without_prev(self: _Admission, entry: Entry) -> Verdict:

@@ -22,7 +22,7 @@ def operation(world: World, machine: Machine) -> RosterOperation:
     random = world.random
     signers = {one.key: one.signer for one in world.machines.values()}
     signers |= {world.forger.mallory.public_key: world.forger.mallory}
-    if machine is world.owner:
+    if machine.key == world.owner.key:
         signers.pop(machine.key)
     signer = random.choice(list(signers.values()))
     fate = random.random()
@@ -32,6 +32,13 @@ def operation(world: World, machine: Machine) -> RosterOperation:
     if fate < 0.95:
         return _addition(world, signer)
     return Label(label=f"team {fate}")
+
+
+def may_succeed(world: World, machine: Machine) -> bool:
+    """Tell whether a machine has a promised key to take; the owner's machines keep theirs."""
+    roster = world.roster_at(machine)
+    promise = commitment(heir_of(machine.signer.name).public_key)
+    return machine.key != world.owner.key and roster is not None and roster.promise_of(machine.key) == promise
 
 
 def succession(world: World, machine: Machine) -> None:

@@ -297,8 +297,7 @@ class Schedule:
 
     def _succeed(self) -> None:
         machine = self._any()
-        is_known = machine is not None and self._world.roster_at(machine) is not None
-        if machine is not None and is_known and machine is not self._world.owner:
+        if machine is not None and membership.may_succeed(self._world, machine):
             membership.succession(self._world, machine)
             self._world.count("successions")
 
