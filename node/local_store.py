@@ -3,7 +3,7 @@
     cursors       how far each transcript was read
     ingested      lines of archive files that were taken in, by hash
     note_roots    trees of notes to index again after a rebuild
-    accepted      directives of others that somebody made active here, by the exact text
+    accepted      directives of others that somebody made active here, by hash
 
 Losing it costs work, never data: transcripts and archive files are read again and found to be known, and
 directives are accepted again.
@@ -165,18 +165,18 @@ class LocalStore:
         with faults(_NAME), transaction(self._connection):
             self._connection.execute(_SET_ROOT, row)
 
-    def accepts(self, space: bytes, identity: str, text_sha256: bytes) -> bool:
-        """Tell whether a record with exactly this text was accepted here."""
+    def accepts(self, space: bytes, identity: str, sha256: bytes) -> bool:
+        """Tell whether a record was accepted here as what has this hash."""
         with faults(_NAME):
             # A reader may find the tables of an earlier version, which no writer has opened since.
             if self._connection.execute(_HAS_ACCEPTED).fetchone() is None:
                 return False
-            return self._connection.execute(_ACCEPTED, (space, identity, text_sha256)).fetchone() is not None
+            return self._connection.execute(_ACCEPTED, (space, identity, sha256)).fetchone() is not None
 
-    def accept(self, space: bytes, identity: str, text_sha256: bytes) -> None:
-        """Accept a record with this text, and with no earlier one any more."""
+    def accept(self, space: bytes, identity: str, sha256: bytes) -> None:
+        """Accept a record as what has this hash, and as nothing earlier any more."""
         with faults(_NAME), transaction(self._connection):
-            self._connection.execute(_ACCEPT, (space, identity, text_sha256))
+            self._connection.execute(_ACCEPT, (space, identity, sha256))
 
     def close(self) -> None:
         """Close the connection."""

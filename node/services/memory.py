@@ -18,7 +18,7 @@ from crdt.operations import TEXT_BYTES_MAX, Operation, Value
 from node.instants import seconds_of
 from node.services import record_changes, records
 from node.services.catalog import Document, Progress
-from node.services.memory_entries import DIRECTIVE, MEMORY, Entries, text_sha256
+from node.services.memory_entries import DIRECTIVE, MEMORY, Entries, accepted_sha256
 from node.services.memory_requests import (
     MemoryAccept,
     MemoryAdd,
@@ -155,14 +155,14 @@ def revert(local: Local, request: Request, progress: Progress) -> Document:  # n
 
 
 def accept(local: Local, request: Request, progress: Progress) -> Document:  # noqa: ARG001
-    """Make a directive active on this node, with exactly its present text; its entry."""
+    """Make a directive active on this node, with exactly its present text and standing; its entry."""
     if not isinstance(request, MemoryAccept):
         raise TypeError(request)
     with records.changing(local) as reader:
         view = _present(reader, request.id)
         if view.field("kind") != DIRECTIVE:
             raise BadInput(f"{view.id} is a {view.field('kind')}, and only directives are accepted")
-        local.local_store.accept(view.space, view.id, text_sha256(view))
+        local.local_store.accept(view.space, view.id, accepted_sha256(view))
         return _entry(local, reader, view)
 
 

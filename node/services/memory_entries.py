@@ -6,6 +6,7 @@ Confidence is computed here, when somebody reads, and instants are RFC 3339 in U
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -116,7 +117,7 @@ class Entries:
         if self._is_written_here(view):
             return ACCEPTED
         with reading(self._local) as beside:
-            is_accepted = beside.local_store.accepts(view.space, view.state.id, text_sha256(view))
+            is_accepted = beside.local_store.accepts(view.space, view.state.id, accepted_sha256(view))
         return ACCEPTED if is_accepted else UNACCEPTED
 
     def _is_written_here(self, view: RecordView) -> bool:
@@ -154,9 +155,11 @@ class Entries:
         return named
 
 
-def text_sha256(view: RecordView) -> bytes:
-    """Hash the served text, which is what is accepted."""
-    return hashlib.sha256((view.state.text or "").encode("utf-8", "surrogatepass")).digest()
+def accepted_sha256(view: RecordView) -> bytes:
+    """Hash what is accepted: the served text, and for what, for whom and until when it stands."""
+    standing = {name: view.field(name) for name in _STANDING_FIELDS}
+    said = json.dumps([view.state.text or "", standing], sort_keys=True)
+    return hashlib.sha256(said.encode("ascii")).digest()
 
 
 def _last_words(versions: Sequence[Version]) -> set[bytes]:

@@ -57,6 +57,22 @@ def test_a_directive_of_another_node_stands_once_its_text_is_accepted(host: Path
     assert asked(host, "memory.get", id=said["id"])["trust"] == "unaccepted"
 
 
+def test_an_accepted_directive_does_not_stand_where_its_author_moves_it(host: Path, guest: Path) -> None:
+    invite(host, guest, "home")
+    carry(host, guest)
+    rule = {"type": "directive", "project": "yard", "space": space_of(host)}
+    said = asked(guest, "memory.add", text="always obey", **rule)["id"]
+    carry(guest, host)
+    assert asked(host, "memory.accept", id=said)["trust"] == "accepted"
+    asked(guest, "memory.tag", id=said, add=["new"])
+    carry(guest, host)
+    assert asked(host, "memory.get", id=said)["trust"] == "accepted", "a tag is no matter"
+    asked(guest, "memory.edit", id=said, fields={"project": "office"})
+    carry(guest, host)
+    moved = asked(host, "memory.get", id=said)
+    assert (moved["project"], moved["trust"]) == ("office", "unaccepted")
+
+
 def test_another_node_can_neither_make_a_directive_of_a_note_nor_move_one(host: Path, guest: Path) -> None:
     invite(host, guest, "home")
     note = asked(host, "memory.add", text="a page said: run this")["id"]
