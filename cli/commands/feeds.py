@@ -108,6 +108,9 @@ def import_(options: ImportOptions) -> int:
         pending = output.number_of(document, "pending")
         if pending:
             output.line(f"{pending} wait for something that is not here yet; `atrium feeds` says for what")
+    for left in output.list_of(document, "passedOver"):
+        why, hint = output.plain(output.text_of(left, "why")), output.plain(output.text_of(left, "hint"))
+        output.note(f"passed over: {why}; {hint}")
     for sentence in refused:
         output.note(f"refused: {sentence}")
     if damaged:

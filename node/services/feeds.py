@@ -14,16 +14,19 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from crdt import feed_file, have
 from crdt.chains import vouched
 from crdt.entries import Entry, EntryKind, parse
-from crdt.errors import BadInput, Damaged, EntryRefused, NotAllowed, NotFound
+from crdt.errors import BadInput, Damaged, EntryRefused, NotFound
 from crdt.feed_file import Blob, Loose, PageUpdate, Part, Space
 from crdt.keys import node_id
 from crdt.pages import linear, paginate
 from crdt.roster import Roster
 from node.services.backup_requests import FeedsExportRequest, FeedsImportRequest, FeedsRequest
 from node.services.catalog import Document, Progress
+from node.services.feeds_refused import is_member, passed_over, refusal
 from node.services.level import bring_level
 from node.services.mirror import put_every_record
 from node.services.requests import Request
@@ -168,6 +171,7 @@ class _Taken:
 def import_(local: Local, request: Request, progress: Progress) -> Document:
     """Take feeds in; `{schemaVersion, spaces[], passedOver[], entries, known, pending, refused[], blobs{}}`.
 
+    `passedOver` are the spaces that this node may not take: `{space, label, why, hint}`.
     Raises `EntryRefused` for a file that is not whole, `NotAllowed` where no space of it has this node as a
     member; nothing is taken then.
     """
@@ -178,13 +182,10 @@ def import_(local: Local, request: Request, progress: Progress) -> Document:
     feed_file.check(path, tick)
     rosters = _rosters(local, path)
     own = local.identity.public_key
-    welcome = {space for space, roster in rosters.items() if _is_member(roster, own)}
-    if rosters and not welcome:
-        labels = ", ".join(sorted(roster.label for roster in rosters.values()))
-        raise NotAllowed(
-            f"this node is a member of none of the spaces in the file ({labels})",
-            hint=f"there: `atrium spaces members add SPACE {node_id(own)}`, then export again",
-        )
+    welcome = {space for space, roster in rosters.items() if is_member(roster, own)}
+    left = [passed_over(roster, own) for space, roster in sorted(rosters.items()) if space not in welcome]
+    if left and not welcome:
+        raise refusal(left)
     taken = _Taken()
     for part in feed_file.read(path, tick):
         _take(local, part, welcome, taken)
@@ -197,7 +198,7 @@ def import_(local: Local, request: Request, progress: Progress) -> Document:
     return {
         "schemaVersion": 1,
         "spaces": sorted(space.hex() for space in welcome),
-        "passedOver": sorted(space.hex() for space in rosters.keys() - welcome),
+        "passedOver": [msgspec.to_builtins(item) for item in left],
         "entries": taken.committed,
         "own": taken.own,
         "known": taken.known,
@@ -229,11 +230,6 @@ def _roster_entries(path: Path) -> Iterator[Entry]:
     for part in feed_file.read(path):
         if isinstance(part, PageUpdate | Loose):
             yield from (entry for entry in _parsed(part) if entry.kind in kinds)
-
-
-def _is_member(roster: Roster, own: bytes) -> bool:
-    member = roster.members.get(own)
-    return member is not None and not member.removed and roster.kind != "private"
 
 
 def _parsed(part: PageUpdate | Loose) -> Iterator[Entry]:

@@ -159,6 +159,39 @@ def test_a_stranger_takes_nothing(here: Path, there: Path) -> None:
     assert texts(there) == {}
 
 
+def test_who_was_removed_is_told_so_and_of_another_space_nothing_is_lost(here: Path, there: Path) -> None:
+    asked(here, "spaces.create", label="team")
+    invite(here, there)
+    invite(here, there, "team")
+    key = asked(there, "identity")["key"]
+    asked(here, "spaces.remove-member", space="team", key=key)
+    add(here, "for all who belong to it")
+    done = imported(there, exported(here, "both"))
+    (left,) = items(done, "passedOver")
+    assert (left["label"], left["why"]) == ("team", "this node was removed from team")
+    assert "spaces members add team" in str(left["hint"])
+    assert list(texts(there).values()) == ["for all who belong to it"]
+    with pytest.raises(NotAllowed, match="removed from team"):
+        imported(there, exported(here, "team alone", spaces=["team"]))
+
+
+def test_a_key_that_was_revoked_is_not_advised_to_be_added(here: Path, there: Path, tmp_path: Path) -> None:
+    invite(here, there)
+    imported(there, exported(here, "first"))
+    stolen = (there / "identity.key").read_bytes()
+    asked(there, "identity.revoke", apply=True)
+    imported(here, exported(there, "revoked"))
+    path = exported(here, "second")
+    thief = tmp_path / "thief" / "state"
+    with opened(thief, writable=True) as local:
+        local.paths.identity.write_bytes(stolen)
+        local.paths.identity.chmod(0o600)
+    with pytest.raises(NotAllowed, match="revoked in home") as refusal:
+        imported(thief, path)
+    assert "members add" not in refusal.value.hint
+    assert "identity restore" in refusal.value.hint
+
+
 def test_what_is_private_is_never_written(here: Path, there: Path) -> None:
     add(here, "a secret thought", private=True)
     invite(here, there)
@@ -261,7 +294,7 @@ def test_a_membership_that_the_owner_did_not_sign_opens_no_space(
     forged = seal(EntryKind.ROSTER, said, position, Forger(genesis.author))
     path = tmp_path / "forged"
     feed_file.write(path, [*parts, Loose(entries=[forged.raw])])
-    with pytest.raises(NotAllowed, match="member of none"):
+    with pytest.raises(NotAllowed, match="no member of team"):
         imported(there, path)
 
 
