@@ -50,7 +50,7 @@ WHERE feed = ? AND void = 0 AND (seq, hash) > (?, ?) ORDER BY seq, hash LIMIT ?
 """
 _ROSTERS = """
 SELECT id, hash, header, body, signature FROM entries INDEXED BY rosters
-WHERE kind <= 2 AND feed IN (SELECT id FROM feeds WHERE space = ?) ORDER BY id
+WHERE kind <= 2 AND feed IN (SELECT id FROM feeds WHERE space = ?) AND id > ? ORDER BY id
 """
 _GENESES = """
 SELECT id, hash, header, body, signature FROM entries INDEXED BY rosters
@@ -198,9 +198,9 @@ class FeedTables:
         rows = self.connection.execute(_BYTES_OF_FEED, (feed, *after, limit)).fetchall()
         return [StoredBytes(*row) for row in rows]
 
-    def roster_entries(self, space: bytes) -> list[Entry]:
-        """Give the genesis of a space and what was said about its members, void or not."""
-        return [item.entry for item in self._entries(_ROSTERS, (space,))]
+    def roster_entries(self, space: bytes, after: int = 0) -> list[Entry]:
+        """Give the genesis of a space and what was said about its members after a place, void or not."""
+        return [item.entry for item in self._entries(_ROSTERS, (space, after))]
 
     def geneses(self) -> list[Committed]:
         """Give the first entry of every space."""

@@ -15,8 +15,7 @@ of the order (hlc, author, hash).  Three rules keep every node at the same answe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Iterable
 
 import msgspec
 
@@ -41,6 +40,7 @@ from crdt.roster_operations import (
     genesis_of,
     operation_of,
 )
+from crdt.roster_relevance import Reach
 
 __all__ = [
     "NAME_CHARS_MAX",
@@ -79,8 +79,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 class Roster:
     """The members of one space and their rights, as of all the entries that were given."""
 
-    def __init__(self, fold: Fold, entries: Sequence[Entry]) -> None:
-        self._fold, self._entries = fold, entries
+    def __init__(self, fold: Fold, reach: Reach, entries: dict[bytes, Entry]) -> None:
+        self._fold, self._reach, self._entries = fold, reach, entries
 
     @classmethod
     def of(cls, space: bytes, entries: Iterable[Entry]) -> Roster:
@@ -88,16 +88,15 @@ class Roster:
 
         Raises `NotFound` without the genesis.
         """
-        genesis, operations = None, {}
-        for entry in entries:
-            if entry.kind == EntryKind.GENESIS and entry.hash == space:
-                genesis = entry
-            elif entry.kind == EntryKind.ROSTER and entry.space == space:
-                operations[entry.hash] = entry
-        if genesis is None:
+        given = {entry.hash: entry for entry in entries}
+        genesis = given.get(space)
+        if genesis is None or genesis.kind != EntryKind.GENESIS:
             raise NotFound(f"there is no space {space.hex()[:12]} here", hint="run `atrium spaces`")
+        operations = {name: entry for name, entry in given.items() if _is_of_roster(entry, space)}
         ranked = sorted(operations.values(), key=lambda entry: (entry.hlc, entry.author, entry.hash))
         said = [(entry, operation) for entry in ranked if (operation := operation_of(entry)) is not None]
+        reach = Reach(genesis, said)
+        said = [(entry, operation) for entry, operation in said if reach.may_apply(entry.author, operation)]
         cuts: dict[bytes, Cut] = {}
         counting: dict[bytes, frozenset[bytes]] = {}
         for _ in range(FOLDS_MAX):
@@ -107,11 +106,18 @@ class Roster:
             if (fold.cuts, fold.counting) == (cuts, counting):
                 break
             cuts, counting = fold.cuts, fold.counting
-        return cls(fold, [genesis, *ranked])
+        return cls(fold, reach, {space: genesis} | operations)
 
     def extended(self, entries: Iterable[Entry]) -> Roster:
-        """Fold in what else was said."""
-        return Roster.of(self.space, [*self._entries, *entries])
+        """Fold in what else was said; nothing is folded again for what can have no effect."""
+        given = [entry for entry in entries if _is_of_roster(entry, self.space)]
+        known = self._entries | {entry.hash: entry for entry in given}
+        said = [
+            (entry.author, operation) for entry in given if (operation := operation_of(entry)) is not None
+        ]
+        if any(self._reach.may_apply(author, operation) for author, operation in said):
+            return Roster.of(self.space, known.values())
+        return Roster(self._fold, self._reach, known)
 
     @property
     def space(self) -> bytes:
@@ -171,8 +177,9 @@ class Roster:
 
     def said_by(self, author: bytes) -> list[bytes]:
         """Name what a key has said about members, the oldest first, for its removal (`Remove.said`)."""
-        said = (entry.hash for entry in self._entries if entry.author == author)
-        return list(islice(said, SAID_MAX))
+        said = [entry for entry in self._entries.values() if entry.author == author]
+        said.sort(key=lambda entry: (entry.kind != EntryKind.GENESIS, entry.hlc, entry.hash))
+        return [entry.hash for entry in said[:SAID_MAX]]
 
     def promise_of(self, member: bytes) -> bytes | None:
         """Give the commitment of the key that may take a member's place, None where there is none."""
@@ -214,3 +221,7 @@ class Roster:
     def _takes_over(self, entry: Entry) -> bool:
         operation = operation_of(entry) if entry.kind == EntryKind.ROSTER else None
         return isinstance(operation, Revoke) and self._fold.is_promised(entry.author, operation.old)
+
+
+def _is_of_roster(entry: Entry, space: bytes) -> bool:
+    return entry.kind == EntryKind.ROSTER and entry.space == space

@@ -67,8 +67,11 @@ class Rosters:
         if head == self._head:
             return
         known = self._head or (0, b"")
-        # Where the newest entry is gone, with a transaction that failed, all may be different.
-        changed = self._tables.roster_spaces(known[0]) if self._tables.has(*known) else set(self._folded)
-        for space in changed:
-            self._folded.pop(space, None)
+        if self._tables.has(*known):
+            for space in self._tables.roster_spaces(known[0]) & self._folded.keys():
+                more = self._tables.roster_entries(space, known[0])
+                self._folded[space] = self._folded[space].extended(more)
+        else:
+            # Where the newest entry is gone, with a transaction that failed, all may be different.
+            self._folded.clear()
         self._head, self._all, self._own = head, None, {}
