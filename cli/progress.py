@@ -76,20 +76,24 @@ def phase_of(document: output.Document) -> str:
 
 
 class _Lines:
-    """A line for each phase, and one every few seconds."""
+    """A line for each phase, one every few seconds, and one at the end of a phase that was seen to move."""
 
     def __init__(self) -> None:
         self._pace = Pace()
         self._phase = ""
         self._last_s = 0.0
+        self._is_whole = False
 
     def report(self, document: dict[str, object]) -> None:
         described = self._pace.describe(document)
         phase = phase_of(document)
         now_s = time.monotonic()
-        if phase == self._phase and now_s - self._last_s < LINE_INTERVAL_S:
+        total = output.number_of(document, "total")
+        is_whole = total > 0 and output.number_of(document, "done") >= total
+        ends = is_whole and not self._is_whole
+        if phase == self._phase and not ends and now_s - self._last_s < LINE_INTERVAL_S:
             return
-        self._phase, self._last_s = phase, now_s
+        self._phase, self._last_s, self._is_whole = phase, now_s, is_whole
         output.note(f"{phase}: {described}")
 
 

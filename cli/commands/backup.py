@@ -45,5 +45,6 @@ def command(options: Options) -> int:
             output.line("without this node's key: `atrium identity backup FILE` keeps that")
     damaged = output.number_of(document, "damaged")
     if damaged:
-        output.note(f"{output.plural(damaged, 'segment')} were damaged before; run `atrium verify`")
+        segments = output.plural(damaged, "segment was", "segments were")
+        output.note(f"{segments} damaged before; run `atrium verify`")
     return exits.BROKEN if damaged else exits.DONE

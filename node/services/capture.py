@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,7 +41,8 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         raise TypeError(request)
     began_s = time.monotonic()
     roots = _roots(request.roots)
-    options = CaptureOptions(since_ns=_since_ns(request.since), on_progress=_teller(progress))
+    teller = _Teller(progress)
+    options = CaptureOptions(since_ns=_since_ns(request.since), on_progress=teller.tell)
     maker = FragmentMaker(
         local.redactor, socket.gethostname(), local.home, lambda path: workspace_of(path, local.home)
     )
@@ -51,6 +52,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
     else:
         refuse_on_low_space(local.paths)
         report = _capture(local, maker, (roots, options), progress)
+    teller.end(report)
     words_s = time.monotonic() - began_s
     if not request.dry_run:
         keep_archive(local)
@@ -98,21 +100,31 @@ def _since_ns(since: str | None) -> int:
     return int(moment.timestamp() * 1e9)
 
 
-def _teller(progress: Progress) -> Callable[[CaptureReport, int], None]:
-    """Tell progress a few times a second, however often it is reported."""
-    last_s = 0.0
+class _Teller:
+    """Tells progress a few times a second, however often it is reported, and once at the end."""
 
-    def tell(report: CaptureReport, total: int) -> None:
-        nonlocal last_s
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._last_s = 0.0
+        self._total = 0
+
+    def tell(self, report: CaptureReport, total: int) -> None:
+        """Tell how much is read of what was estimated."""
+        self._total = total
         now_s = time.monotonic()
-        if now_s - last_s < _PROGRESS_INTERVAL_S:
-            return
-        last_s = now_s
-        step = _step("capture", report.bytes_read, total, "bytes")
-        conversations = sum(len(found) for found in report.conversations.values())
-        progress({**step, "conversations": conversations, "redactions": report.redactions})
+        if now_s - self._last_s >= _PROGRESS_INTERVAL_S:
+            self._last_s = now_s
+            self._say(report, report.bytes_read)
 
-    return tell
+    def end(self, report: CaptureReport) -> None:
+        """Tell that all is read: a line that is still being written was in the estimate."""
+        if self._total:
+            self._say(report, self._total)
+
+    def _say(self, report: CaptureReport, done: int) -> None:
+        step = _step("capture", done, self._total, "bytes")
+        conversations = sum(len(found) for found in report.conversations.values())
+        self._progress({**step, "conversations": conversations, "redactions": report.redactions})
 
 
 def _step(phase: str, done: int, total: int, unit: str) -> Document:

@@ -66,6 +66,16 @@ def test_in_a_pipe_nothing_is_shown_unless_asked(capsys: pytest.CaptureFixture[s
     ]
 
 
+def test_the_last_line_of_a_phase_says_that_all_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.shown(lines=True) as report:
+        for done in (0, 1, 100_000_000, 100_000_000):
+            report(step(done))
+    assert [line.split(",")[0] for line in capsys.readouterr().err.splitlines()] == [
+        "reading transcripts: 0 B of 100.0 MB",
+        "reading transcripts: 100.0 MB of 100.0 MB",
+    ]
+
+
 def test_on_a_terminal_a_bar_is_shown(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

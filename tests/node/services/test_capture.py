@@ -127,6 +127,18 @@ def test_progress_names_its_phases(indexed: Indexed) -> None:
     assert {"capture", "substrings"} <= set(told)
 
 
+def test_the_last_sign_of_reading_says_that_all_is_read(indexed: Indexed) -> None:
+    path = next((indexed.root / "transcripts").glob("*"))
+    with path.open("a") as file:
+        file.write('{"half a line')
+    told: list[dict[str, object]] = []
+    request = CaptureRequest(roots={"generic": [str(indexed.root / "transcripts")]})
+    with indexed.opened(writable=True) as local:
+        handle(local, request, told.append)
+    last = [document for document in told if document["phase"] == "capture"][-1]
+    assert last["done"] == last["total"] == path.stat().st_size
+
+
 def test_a_directory_that_is_not_there_is_no_trouble(indexed: Indexed) -> None:
     request = CaptureRequest(roots={"generic": [str(indexed.root / "absent")], "codex": []})
     with indexed.opened(writable=True) as local:
