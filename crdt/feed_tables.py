@@ -108,6 +108,7 @@ _ERASURES = "SELECT id, hash, header, body, signature FROM entries WHERE kind = 
 _SET_HEAD = "UPDATE feeds SET seq = ?, count = ?, head = ?, forked = ? WHERE id = ?"
 
 Row = tuple[int, bytes, bytes, bytes | None, bytes]
+FeedValues = tuple[int, bytes, bytes, bytes, int, int, bytes, int]
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -196,7 +197,12 @@ class FeedTables:
     def bytes_of_feed(self, feed: int, after: tuple[int, bytes], limit: int) -> list[StoredBytes]:
         """Do as `of_feed`, without a look at the bytes."""
         rows = self.connection.execute(_BYTES_OF_FEED, (feed, *after, limit)).fetchall()
-        return [StoredBytes(*row) for row in rows]
+        return [
+            StoredBytes(
+                seq, sha256, _readable(header), None if body is None else _readable(body), _readable(said)
+            )
+            for seq, sha256, header, body, said in rows
+        ]
 
     def roster_entries(self, space: bytes, after: int = 0) -> list[Entry]:
         """Give the genesis of a space and what was said about its members after a place, void or not."""
@@ -343,26 +349,33 @@ class FeedTables:
         return [_committed(row) for row in self.connection.execute(statement, parameters).fetchall()]
 
     def _feeds(self, statement: str, parameters: tuple[object, ...]) -> list[FeedRow]:
-        return [
-            FeedRow(
-                row,
-                FeedHead(
-                    feed=FeedId(space, author, int.from_bytes(inc, "big")),
-                    seq=seq,
-                    count=count,
-                    head=head,
-                    is_forked=bool(forked),
-                ),
-            )
-            for row, space, author, inc, seq, count, head, forked in self.connection.execute(
-                statement, parameters
-            )
-        ]
+        return [_feed(row) for row in self.connection.execute(statement, parameters)]
+
+
+def _feed(values: FeedValues) -> FeedRow:
+    """Read a feed's row; raises `Damaged` for one that was never written so."""
+    row, space, author, inc, seq, count, head, forked = values
+    if not (_are_bytes(space, author, inc, head) and type(seq) is type(count) is int):
+        raise Damaged(f"feed {row} of {NAME} is not as it was written")
+    feed = FeedId(space, author, int.from_bytes(inc, "big"))
+    return FeedRow(row, FeedHead(feed=feed, seq=seq, count=count, head=head, is_forked=bool(forked)))
+
+
+def _are_bytes(*values: object) -> bool:
+    """Tell whether values are bytes: the type of a value is a byte of its page, which may be damaged too."""
+    return all(type(value) is bytes for value in values)
+
+
+def _readable(value: object) -> bytes:
+    """Give stored bytes; what became another type is no bytes that any hash names."""
+    return value if isinstance(value, bytes) else b""
 
 
 def _committed(row: Row) -> Committed:
     """Read an entry; raises `Damaged` for bytes that are not those that its hash names."""
     place, sha256, header, body, signature = row
+    if not _are_bytes(header, body or b"", signature):
+        raise Damaged(f"entry {place} of {NAME} is not as it was written")
     try:
         entry = parse(header + (body or b"") + signature, erased=body is None)
     except EntryRefused as error:

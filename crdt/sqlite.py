@@ -48,7 +48,8 @@ def open_writer(path: Path, *, durable: bool) -> sqlite3.Connection:
         )
         try:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-            _set_wal(connection)
+            with _unreadable_complaints():
+                _set_wal(connection)
             connection.execute("PRAGMA synchronous = FULL" if durable else "PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KIB}")
@@ -97,11 +98,23 @@ def _probe(address: str) -> sqlite3.Connection:
     try:
         connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
         connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        with _unreadable_complaints():
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+@contextmanager
+def _unreadable_complaints() -> Iterator[None]:
+    """Take SQLite's complaint about a schema, which quotes it, for what it is where that is no UTF-8."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        complaint = sqlite3.DatabaseError("its schema is malformed")
+        complaint.sqlite_errorname = "SQLITE_CORRUPT"
+        raise complaint from error
 
 
 def copy_database(source: Path, target: Path) -> None:

@@ -7,6 +7,7 @@ import resource
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,17 @@ def test_each_fault_is_an_error_of_ours_that_names_the_file(
     assert type(caught.value) is kind
     assert caught.value.__cause__ is error
     assert caught.value.hint
+
+
+def test_a_schema_that_is_no_text_any_more_is_damage_to_readers_and_writers(tmp_path: Path) -> None:
+    path = tmp_path / "canonical" / "feeds.db"
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE tide (height INTEGER)")
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE tide", b"CREATE TAB\xd4E t\xd4de"))
+    for opened in (open_reader, partial(open_writer, durable=True)):
+        with pytest.raises(Damaged, match="malformed"), faults("canonical/feeds.db"):
+            opened(path)
 
 
 def test_a_process_that_may_open_no_more_files_is_told_so() -> None:
