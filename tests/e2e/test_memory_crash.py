@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from crdt.errors import Unavailable
 from crdt.projection import Projector
 from node.composition import Local, open_local
 from node.services import records, verify
@@ -128,9 +129,13 @@ def damage(local: Local) -> list[str]:
     return [] if verified["ok"] else [str(verified["damage"])]
 
 
-def digest_of(local: Local) -> dict[str, str]:
-    with local.projection() as reader:
-        return reader.digest().spaces
+def digest_of(local: Local) -> dict[str, str] | None:
+    """Digest the projection as it is; None while the node still makes it."""
+    try:
+        with local.projection() as reader:
+            return reader.digest().spaces
+    except Unavailable:
+        return None
 
 
 @pytest.fixture
