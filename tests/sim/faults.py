@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from unittest import mock
 
@@ -64,7 +65,6 @@ def hunt(fault: Fault, seeds: Iterable[int]) -> Catch | None:
 
 _missing = have.missing
 _level = Follower._level
-_may = Roster.may
 
 
 def _by_counters_alone(mine: Have, theirs: Have, is_here: Callable[[bytes], bool]) -> list[Missing]:
@@ -118,10 +118,6 @@ def _go_on(self: OwnFeeds, tables: FeedTables) -> dict[bytes, _End]:
     return self._ends
 
 
-def _may_anything(self: Roster, author: bytes, right: str, hlc: int) -> bool:
-    return _may(self, author, "append" if right == "moderate" else right, hlc)
-
-
 class _Lenient(Roster):
     """Knows of no cut."""
 
@@ -129,8 +125,10 @@ class _Lenient(Roster):
 
 
 def _level_without_cuts(self: Follower, spaces: Iterable[bytes]) -> dict[bytes, Roster]:
-    rosters = _level(self, spaces)
-    return {space: _Lenient(roster._fold, roster._entries) for space, roster in rosters.items()}
+    rosters = {space: copy(roster) for space, roster in _level(self, spaces).items()}
+    for roster in rosters.values():
+        roster.__class__ = _Lenient
+    return rosters
 
 
 def _as_of_its_clock(self: Roster, entry: Entry) -> bool:
@@ -172,7 +170,7 @@ FAULTS = (
         _go_on,
         "no feed is forked by itself",
     ),
-    _fault("no moderator check", "crdt.roster.Roster.may", _may_anything, VISIBLE),
+    _fault("no moderator check", "crdt.record_rights.is_admitted", lambda *_: True, VISIBLE),
     _fault(
         "void entries count",
         "crdt.projection_follow.Follower._level",

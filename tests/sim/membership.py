@@ -38,7 +38,8 @@ def may_succeed(world: World, machine: Machine) -> bool:
     """Tell whether a machine has a promised key to take; the owner's machines keep theirs."""
     roster = world.roster_at(machine)
     promise = commitment(heir_of(machine.signer.name).public_key)
-    return machine.key != world.owner.key and roster is not None and roster.promise_of(machine.key) == promise
+    is_free = world.plan.has_changes and machine.key != world.owner.key
+    return is_free and roster is not None and roster.promise_of(machine.key) == promise
 
 
 def succession(world: World, machine: Machine) -> None:

@@ -121,7 +121,7 @@ def play(seed: int, steps: int = STEPS) -> Report:
                 counts=world.counts,
             )
     except BaseException as error:
-        error.add_note(f"seed {seed}: replay it with `pytest tests/sim -k seed_{seed:04}`")
+        error.add_note(f"tests.sim.schedule.play({seed}) replays this schedule")
         raise
 
 

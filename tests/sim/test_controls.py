@@ -7,7 +7,7 @@ import pytest
 from tests.sim.faults import FAULTS, Fault, hunt
 from tests.sim.schedule import play
 
-SEEDS = range(60)
+SEEDS = range(100)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
