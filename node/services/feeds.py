@@ -26,7 +26,7 @@ from crdt.pages import linear, paginate
 from crdt.roster import Roster
 from node.services.backup_requests import FeedsExportRequest, FeedsImportRequest, FeedsRequest
 from node.services.catalog import Document, Progress
-from node.services.feeds_refused import is_member, passed_over, refusal
+from node.services.feeds_refused import is_member, passed_over, refusal, unknown
 from node.services.level import bring_level
 from node.services.mirror import put_every_record
 from node.services.requests import Request
@@ -158,12 +158,13 @@ def _blobs(local: Local, progress: Progress) -> Iterator[Part]:
 
 @dataclass(slots=True)
 class _Taken:
-    """What an import did; `blobs` counts by what became of them."""
+    """What an import did; `blobs` counts by what became of them, `passed_over` entries by their spaces."""
 
     committed: int = 0
     known: int = 0
     own: int = 0
     pending: set[bytes] = field(default_factory=set)
+    passed_over: Counter[bytes] = field(default_factory=Counter)
     refused: list[str] = field(default_factory=list)
     blobs: Counter[str] = field(default_factory=Counter)
 
@@ -171,7 +172,7 @@ class _Taken:
 def import_(local: Local, request: Request, progress: Progress) -> Document:
     """Take feeds in; `{schemaVersion, spaces[], passedOver[], entries, known, pending, refused[], blobs{}}`.
 
-    `passedOver` are the spaces that this node may not take: `{space, label, why, hint}`.
+    `passedOver` are the spaces that this node may not take, or knows nothing of: `{space, label, why, hint}`.
     Raises `EntryRefused` for a file that is not whole, `NotAllowed` where no space of it has this node as a
     member; nothing is taken then.
     """
@@ -186,9 +187,16 @@ def import_(local: Local, request: Request, progress: Progress) -> Document:
     left = [passed_over(roster, own) for space, roster in sorted(rosters.items()) if space not in welcome]
     if left and not welcome:
         raise refusal(left)
+    here = local.feeds.spaces()
+    welcome |= {space for space in here.keys() - rosters.keys() if is_member(here[space], own)}
     taken = _Taken()
     for part in feed_file.read(path, tick):
         _take(local, part, welcome, taken)
+    strange = sorted(taken.passed_over.keys() - rosters.keys())[:REFUSED_LISTED_MAX]
+    left += [
+        passed_over(here[space], own) if space in here else unknown(space, taken.passed_over[space])
+        for space in strange
+    ]
     if taken.own:
         # Somebody held entries of ours that were not here: what we write next must not contradict them.
         local.feeds.renew()
@@ -197,7 +205,7 @@ def import_(local: Local, request: Request, progress: Progress) -> Document:
         put_every_record(local.paths, reader)
     return {
         "schemaVersion": 1,
-        "spaces": sorted(space.hex() for space in welcome),
+        "spaces": sorted(space.hex() for space in welcome & rosters.keys()),
         "passedOver": [msgspec.to_builtins(item) for item in left],
         "entries": taken.committed,
         "own": taken.own,
@@ -245,7 +253,7 @@ def _take(local: Local, part: Part, welcome: set[bytes], taken: _Taken) -> None:
     if isinstance(part, Blob):
         taken.blobs[_take_blob(local, part)] += 1
     elif isinstance(part, PageUpdate | Loose):
-        wanted = [raw for raw in feed_file.raws_of(part) if _is_welcome(raw, welcome)]
+        wanted = [raw for raw in feed_file.raws_of(part) if _is_welcome(raw, welcome, taken)]
         received = local.feeds.receive(wanted)
         author = local.feeds.author()
         taken.committed += len(received.committed)
@@ -257,12 +265,15 @@ def _take(local: Local, part: Part, welcome: set[bytes], taken: _Taken) -> None:
         taken.refused += [error.detail for error in received.refused[:left]]
 
 
-def _is_welcome(raw: bytes, welcome: set[bytes]) -> bool:
+def _is_welcome(raw: bytes, welcome: set[bytes], taken: _Taken) -> bool:
     """Tell whether bytes are for the store: also those that are no entry, which it refuses by name."""
     try:
-        return parse(raw, erased=True).home in welcome
+        home = parse(raw, erased=True).home
     except EntryRefused:
         return True
+    if home not in welcome:
+        taken.passed_over[home] += 1
+    return home in welcome
 
 
 def _take_blob(local: Local, blob: Blob) -> str:

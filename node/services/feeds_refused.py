@@ -43,6 +43,18 @@ def passed_over(roster: Roster, own: bytes) -> PassedOver:
     return PassedOver(space=roster.space.hex(), label=label, why=why, hint=hint)
 
 
+def unknown(space: bytes, entries: int) -> PassedOver:
+    """Say that nobody can tell here who may write some entries, for want of the beginning of their space."""
+    name = space.hex()
+    counted = "1 entry is" if entries == 1 else f"{entries} entries are"
+    return PassedOver(
+        space=name,
+        label=name[:12],
+        why=f"{counted} of the space {name[:12]}, which neither the file nor this node knows",
+        hint=f"on a node that has it: `atrium feeds export FILE --space {name}`, then import that",
+    )
+
+
 def refusal(found: Iterable[PassedOver]) -> NotAllowed:
     """Make the error for a file of which nothing can be taken."""
     listed = sorted(found, key=lambda item: item.label)

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from crdt import feed_file, have
-from crdt.entries import EntryKind, Position, seal
+from crdt.entries import EntryKind, Position, parse, seal
 from crdt.errors import BadInput, EntryRefused, NotAllowed
-from crdt.feed_file import Loose, PageUpdate
+from crdt.feed_file import Loose, PageUpdate, Space
 from crdt.roster import Add, encode
 from node.composition import Local
 from node.services.catalog import USE_CASES
@@ -173,6 +173,38 @@ def test_who_was_removed_is_told_so_and_of_another_space_nothing_is_lost(here: P
     assert list(texts(there).values()) == ["for all who belong to it"]
     with pytest.raises(NotAllowed, match="removed from team"):
         imported(there, exported(here, "team alone", spaces=["team"]))
+
+
+def without_rosters(path: Path) -> None:
+    """Leave of a file of feeds only what is neither the genesis of a space nor about its members."""
+    parts = list(feed_file.read(path))
+    raws = [raw for item in parts if isinstance(item, PageUpdate | Loose) for raw in feed_file.raws_of(item)]
+    others = [raw for raw in raws if parse(raw).kind not in (EntryKind.GENESIS, EntryKind.ROSTER)]
+    spaces = [item for item in parts if isinstance(item, Space)]
+    feed_file.write(path, [*spaces, Loose(entries=others)])
+
+
+def test_entries_of_a_space_that_nobody_here_knows_are_counted_and_named(here: Path, there: Path) -> None:
+    invite(here, there)
+    add(here, "first")
+    add(here, "second")
+    path = exported(here, "headless", with_archive=False)
+    without_rosters(path)
+    done = imported(there, path)
+    (left,) = items(done, "passedOver")
+    assert str(left["why"]).startswith("2 entries are of the space ")
+    assert f"feeds export FILE --space {left['space']}" in str(left["hint"])
+    assert (done["entries"], done["spaces"]) == (0, [])
+
+
+def test_entries_of_a_space_that_is_here_need_no_beginning_in_the_file(here: Path, there: Path) -> None:
+    invite(here, there)
+    imported(there, exported(here, "first"))
+    add(here, "later")
+    path = exported(here, "headless", with_archive=False)
+    without_rosters(path)
+    assert imported(there, path)["passedOver"] == []
+    assert list(texts(there).values()) == ["later"]
 
 
 def test_a_key_that_was_revoked_is_not_advised_to_be_added(here: Path, there: Path, tmp_path: Path) -> None:
