@@ -12,6 +12,7 @@ from cli.client import state_paths
 from cli.command import declare
 from cli.commands.capture import print_skipped, print_summary
 from cli.node_process import Running, find_running, start
+from crdt.errors import DiskFull
 from node.paths import StatePaths
 
 
@@ -53,7 +54,7 @@ def _start(options: Options) -> int:
 
 
 def _import_transcripts() -> bool:
-    """Import what agents left on this machine; False when there are no transcripts."""
+    """Import what agents left on this machine; False where there are no transcripts, or no room for them."""
     from pathlib import Path
 
     from cli.client import call
@@ -68,8 +69,13 @@ def _import_transcripts() -> bool:
         output.line("no transcripts of agents were found on this machine")
         return False
     output.line(f"importing transcripts of {', '.join(names)}; Ctrl-C is safe, the next run goes on")
-    with progress.shown(lines=True) as report:
-        document = call("capture", {"roots": present}, report)
+    try:
+        with progress.shown(lines=True) as report:
+            document = call("capture", {"roots": present}, report)
+    except DiskFull as error:
+        # A node still answers, and keeps what is small.
+        output.note(f"warning: {error.detail}; the node imports them once there is room")
+        return False
     print_summary(document)
     print_skipped(document)
     return True

@@ -148,10 +148,15 @@ def fill(folder: Path) -> Path:
     filler = folder / "filler"
     with filler.open("wb") as file:
         for chunk_bytes in (1 << 20, 1 << 12):
-            with suppress(OSError):
-                while True:
-                    os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), chunk_bytes)
+            grow(file.fileno(), chunk_bytes)
     return filler
+
+
+def grow(descriptor: int, chunk_bytes: int) -> None:
+    """Let a file grow until there is no room for one more chunk."""
+    with suppress(OSError):
+        while True:
+            os.posix_fallocate(descriptor, os.fstat(descriptor).st_size, chunk_bytes)
 
 
 def status_of_a_write(machine: Machine) -> int:

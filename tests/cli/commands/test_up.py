@@ -7,6 +7,8 @@ import pytest
 from archivist.sample import SampleSearches
 from cli.commands import up
 from cli.node_process import Running
+from node import ballast
+from node.checks import Disk
 from node.paths import StatePaths
 from tests.cli.conftest import Shell
 
@@ -41,6 +43,16 @@ def test_without_transcripts_the_demo_is_offered(shell: Shell, started: list[lis
     assert "no transcripts of agents were found" in said.out
     assert "atrium demo" in said.out
     assert shell.world.state.is_dir()
+
+
+def test_a_disk_with_little_room_keeps_no_node_from_starting(
+    shell: Shell, sample: SampleSearches, started: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ballast, "disk_of", lambda _path: Disk(free_bytes=1 << 20, free_files=1 << 20))
+    said = shell.run("up").ok()
+    assert "less than 256 MiB" in said.err
+    assert "the node runs" in said.out
+    assert started == [[]]
 
 
 def test_the_port_is_passed_on(shell: Shell, started: list[list[str]]) -> None:
