@@ -30,17 +30,22 @@ class BoundedFile:
         self._size_bytes_max = size_bytes_max
         self._descriptor = _open(path)
         self._size_bytes = os.fstat(self._descriptor).st_size
+        self._is_cut = False
 
     def write(self, text: str) -> int:
         """Append; a line is written by one call, so that two writers never share a line.
 
-        Where the disk is full or can't be written, the line is lost: whoever logs has a node to keep running.
+        Where the disk is full or can't be written, the line is lost, or its end: whoever logs has a node to
+        keep running.  The next line is a whole one all the same.
         """
         data = text.encode("utf-8", "replace")
         with suppress(OSError):
             if self._size_bytes + len(data) > self._size_bytes_max:
                 self._start_anew()
-            self._size_bytes += os.write(self._descriptor, data)
+            data = b"\n" + data if self._is_cut else data
+            written = os.write(self._descriptor, data)
+            self._size_bytes += written
+            self._is_cut = written < len(data)
         return len(text)
 
     def flush(self) -> None:
@@ -54,7 +59,7 @@ class BoundedFile:
         with suppress(FileNotFoundError):
             self._path.replace(self._path.with_name(self._path.name + ".1"))
         old, self._descriptor = self._descriptor, _open(self._path)
-        self._size_bytes = 0
+        self._size_bytes, self._is_cut = 0, False
         os.close(old)
 
 

@@ -69,8 +69,9 @@ class Machine:
         return lambda: code in self.codes()
 
     def logged(self) -> list[str]:
+        """Give what the node logged; of lines that the full disk cut there is no end."""
         lines = (self.world.state / "node.log").read_text().splitlines()
-        return [json.loads(line)["event"] for line in lines]
+        return [json.loads(line)["event"] for line in lines if line.endswith("}")]
 
     def add(self, count: int = 1) -> None:
         for _ in range(count):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,20 @@ def test_a_line_that_can_t_be_written_is_lost_and_the_next_one_is_not(
     file.write("there is room again\n")
     file.close()
     assert (tmp_path / "x").read_text() == "there is room again\n"
+
+
+def test_a_line_of_which_the_end_is_lost_takes_no_other_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = BoundedFile(tmp_path / "x", 100)
+    write = os.write
+    with monkeypatch.context() as full:
+        full.setattr("node.logs.os.write", lambda descriptor, data: write(descriptor, data[:4]))
+        file.write("line\n")
+    file.write("whole\n")
+    file.write("whole again\n")
+    file.close()
+    assert (tmp_path / "x").read_text() == "line\nwhole\nwhole again\n"
 
 
 def _no_space(*_: object) -> int:
