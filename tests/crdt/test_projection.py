@@ -20,6 +20,7 @@ from crdt.projection_ledger import Ledger
 from tests.crdt.memory_feeds import MemoryFeeds
 from tests.crdt.mounts import run_with_small_files
 from tests.crdt.projection_kit import Author, project, projected, reader_of, reduced
+from tests.crdt.signers import add
 from tests.kit import wait_until
 
 FILL = """
@@ -27,6 +28,7 @@ import sys
 from pathlib import Path
 from crdt.errors import DiskFull
 from tests.crdt.memory_feeds import MemoryFeeds
+from tests.crdt.signers import add
 from tests.crdt.projection_kit import Author, project
 
 ann = Author("ann")
@@ -185,9 +187,10 @@ def test_a_damaged_one_is_made_anew(path: Path, ann: Author, harm: object) -> No
 def test_an_entry_that_the_rows_name_and_the_feeds_lack_has_it_made_anew(path: Path, ann: Author) -> None:
     first = ann.memory()
     ann.memory()
+    ben = Author("ben", ann.space)
+    ann.feed.roster(add(ben.signer))
     feeds = MemoryFeeds(ann.entries)
     with closing(project(path, feeds)) as projector:
-        ben = Author("ben", ann.space)
         del feeds._by_id[2]
         feeds.take([ben.change(first, text="from elsewhere").entry])
         before = generation_of(path, feeds)

@@ -219,6 +219,7 @@ def test_history_numbers_what_counts_and_gives_back_any_version(tmp_path: Path, 
 def test_operations_that_do_not_count_are_told_apart_from_versions(tmp_path: Path, ann: Author) -> None:
     made = ann.memory()
     stranger = Author("mallory", ann.space)
+    ann.feed.roster(add(stranger.signer, ["read", "append"]))
     forged = stranger.change(made, text="forged")
     with reading(tmp_path, ann, stranger) as reader:
         view = reader.get(made.id)
