@@ -8,8 +8,12 @@ from __future__ import annotations
 import io
 import os
 import sys
+from contextlib import suppress
 
 from cli import quick
+
+INTERRUPTED = 130
+"""As `exits` has it, which an ordinary search does not load."""
 
 
 def main() -> None:
@@ -23,7 +27,17 @@ def main() -> None:
         from cli import exits
 
         status = exits.interrupted()
+    if status == INTERRUPTED:
+        _leave(status)
     sys.exit(status)
+
+
+def _leave(status: int) -> None:
+    """End at once: Python would end by the signal where Ctrl-C came while a class was made from a string."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(status)
 
 
 def _run(words: list[str]) -> int:

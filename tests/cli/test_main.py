@@ -51,3 +51,26 @@ def test_bytes_that_are_no_characters_are_borne_and_echoed_escaped(world: World)
     assert b"absent-" in done.stderr
     assert b"Traceback" not in done.stderr
     assert done.stderr.decode("utf-8")
+
+
+def test_ctrl_c_within_code_that_is_made_at_run_time_ends_as_any_other(world: World) -> None:
+    """Python marks an interrupt that leaves `exec` of a string, and ends by the signal whoever catches it."""
+    interrupted = (
+        "import sys, cli.group\n"
+        "def run(words):\n"
+        "    from cli import exits\n"
+        "    return exits.guarded(lambda: exec('raise KeyboardInterrupt'))\n"
+        "cli.group.run = run\n"
+        "sys.argv = ['atrium', 'status']\n"
+        "import cli.main\n"
+        "cli.main.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", interrupted],
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env=world.environment(),
+    )
+    assert done.returncode == 130
+    assert b"safe to run the same command again" in done.stderr
