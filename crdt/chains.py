@@ -229,10 +229,11 @@ class _Admission:
             return None
         if roster.kind == "private":
             return Reason.PRIVATE
+        if roster.takes_over(entry):
+            return None
         if roster.is_writer(entry.author):
             return Reason.VOID if roster.is_void(entry.author, entry.inc, entry.seq) else None
-        is_welcome = roster.admits(entry) or not roster.knows(entry.author)
-        return None if is_welcome else Reason.NOT_ALLOWED
+        return Reason.NOT_ALLOWED if roster.knows(entry.author) else None
 
     def _decide(self, entry: Entry) -> Verdict:
         fault = self._fault(entry)

@@ -212,15 +212,19 @@ class Roster:
         he might not append, nobody who met the roster in another order would ever be level, and all that he
         says after his return would wait for what was refused.
         """
-        return self.is_writer(entry.author) or self._takes_over(entry)
+        return self.is_writer(entry.author) or self.takes_over(entry)
+
+    def takes_over(self, entry: Entry) -> bool:
+        """Tell whether this is the revocation of a key by the promised next one, which no cut keeps out.
+
+        Whoever meets a removal of the next key first would else refuse what others have.
+        """
+        operation = operation_of(entry) if entry.kind == EntryKind.ROSTER and entry.seq == 1 else None
+        return isinstance(operation, Revoke) and self._fold.is_promised(entry.author, operation.old)
 
     def _spelled_cut(self, key: bytes) -> list[tuple[int, int]] | None:
         cut = self._fold.cuts.get(key)
         return None if cut is None else sorted(cut.items())
-
-    def _takes_over(self, entry: Entry) -> bool:
-        operation = operation_of(entry) if entry.kind == EntryKind.ROSTER else None
-        return isinstance(operation, Revoke) and self._fold.is_promised(entry.author, operation.old)
 
 
 def _is_of_roster(entry: Entry, space: bytes) -> bool:

@@ -169,7 +169,7 @@ class Fold:
 
     def _revoke(self, entry: Entry, revoke: Revoke) -> None:
         old, heir = self.standings.get(revoke.old), self.standings.get(entry.author)
-        if old is None or old.revoked or not self.is_promised(entry.author, revoke.old):
+        if old is None or old.revoked or entry.seq != 1 or not self.is_promised(entry.author, revoke.old):
             return
         if heir is None:
             heir = self.standings[entry.author] = Standing(name=old.name, promise=revoke.next)

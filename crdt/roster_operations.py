@@ -69,6 +69,7 @@ class Remove(_Body, frozen=True, kw_only=True):
 class Revoke(_Body, frozen=True, kw_only=True):
     """Say that a key was stolen or lost: its author, the promised next key, stands in its place from now on.
 
+    It has to be the first entry of a feed, so that nothing can be cut off in front of it.
     `next` is the commitment of the key after this one; `said` is as in `Remove`.
     """
 

@@ -63,6 +63,8 @@ def settle(feeds: FeedStore, heir: Identity, path: Path) -> Identity:
         return heir
     inherited = reach_of(feeds, heir.replaces, heir.public_key).inherited
     if inherited:
+        # A revocation has to be the first entry of a feed.
+        feeds.renew()
         feeds.write([_revocation(feeds, found, heir.replaces, heir.next_commitment) for found in inherited])
     settled = heir.settled()
     identity.replace(path, settled)

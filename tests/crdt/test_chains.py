@@ -154,6 +154,26 @@ def test_who_may_only_read_appends_nothing() -> None:
     assert outcome(node, said) == (Outcome.REFUSED, Reason.NOT_ALLOWED)
 
 
+def test_a_key_takes_another_s_place_whatever_was_heard_first_of_its_removal() -> None:
+    home = genesis(ANNA)
+    home.roster(add(BEN, following=NEXT))
+    taken = Feed(NEXT, home.space, inc=9).roster(
+        Revoke(old=BEN.public_key, cut={}), hlc=home.entries[-1].hlc + 1
+    )
+    home.roster(add(NEXT), hlc=taken.hlc + 1)
+    home.roster(Remove(member=NEXT.public_key, cut={}))
+    for order in permutations([taken, *home.entries[1:]]):
+        node = MemoryChains()
+        node.receive(home.entries[:1])
+        for entry in order:
+            node.receive([entry])
+        assert taken.hash in node.committed
+        found = node.roster(home.space)
+        assert found is not None
+        assert [found.members[key].removed for key in (BEN.public_key, NEXT.public_key)] == [True, True]
+        assert not found.is_void(NEXT.public_key, 9, 1)
+
+
 def test_what_was_said_between_removal_and_return_holds_nothing_up() -> None:
     home = genesis(ANNA)
     home.roster(add(BEN))

@@ -54,6 +54,17 @@ def test_a_revoked_key_stays_revoked_when_the_one_in_its_place_is_removed(said: 
     assert rights(Roster.of(home.space, home.entries + heirs.entries), B) == set()
 
 
+def test_a_revocation_is_the_first_entry_of_a_feed_or_nothing() -> None:
+    home = genesis(ANNA)
+    home.roster(add(BEN, following=NEXT))
+    heirs = Feed(NEXT, home.space, inc=9)
+    heirs.say(EntryKind.RECORD, b"before", hlc=home.entries[-1].hlc + 1)
+    late = heirs.roster(Revoke(old=B, cut={}))
+    roster = Roster.of(home.space, home.entries + heirs.entries)
+    assert not roster.takes_over(late)
+    assert (rights(roster, B), rights(roster, N)) == (RIGHTS, set())
+
+
 def test_who_follows_a_removed_key_brings_nothing_of_it_back() -> None:
     home = genesis(ANNA)
     home.roster(add(BEN, following=NEXT))

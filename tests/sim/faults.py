@@ -132,7 +132,7 @@ def _level_without_cuts(self: Follower, spaces: Iterable[bytes]) -> dict[bytes, 
 
 
 def _as_of_its_clock(self: Roster, entry: Entry) -> bool:
-    return self.may(entry.author, "append", entry.hlc) or self._takes_over(entry)
+    return self.may(entry.author, "append", entry.hlc) or self.takes_over(entry)
 
 
 def _fault(name: str, target: str, broken: object, *invariants: str) -> Fault:

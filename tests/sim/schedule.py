@@ -16,7 +16,7 @@ from tests.sim.machine import Machine
 from tests.sim.world import HOUR_MS, MINUTE_MS, Plan, Theme, World
 from tests.sim.writer import Moment
 
-STEPS = 110
+STEPS = 100
 SMALL = {
     "crdt.pages.PAGE_ENTRIES_MAX": 4,
     "crdt.pages.PAGE_BYTES_MAX": 4_000,
@@ -190,8 +190,9 @@ class Schedule:
         if record is None:
             return
         self._world.true_ms += MINUTE_MS - self._world.true_ms % MINUTE_MS
+        about_text = self._random.random() < 0.5
         for machine in self._random.sample(running, min(len(running), 3)):
-            drafts = self._world.users[machine.name].drafts_on(record)
+            drafts = self._world.users[machine.name].rival_drafts(record, about_text=about_text)
             if drafts:
                 machine.say(drafts)
                 self._world.count("writes")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+import msgspec
+
 from crdt import statements
 from crdt.collaboration import as_edit
 from crdt.edges import edge_id
@@ -51,12 +53,21 @@ class User:
         views = self._views()
         if not views or random.random() < 0.3:
             return [self._record(self._creation())]
-        return self._drafts_on(random.choice(views))
+        view = random.choice(views)
+        if self._may_erase and random.random() < 0.06:
+            return self._erasure(view)
+        return [self._record(operation) for operation in self._changes(view)]
 
-    def drafts_on(self, record: str) -> list[Draft]:
-        """Think of something about one record; nothing where it is not to be seen."""
+    def rival_drafts(self, record: str, *, about_text: bool) -> list[Draft]:
+        """Think of a text or a project for one record; nothing where it is not to be seen or has none."""
         found = [view for view in self._machine.views() if (view.space, view.id) == (self._space, record)]
-        return self._drafts_on(found[0]) if found else []
+        if not found:
+            return []
+        state = found[0].state
+        bare = Operation(id=state.id, type=state.type, base=base_of(state))
+        parts = {"text": self._text()} if about_text else {"set": {"project": self._random.choice("pqrst")}}
+        change = msgspec.structs.replace(bare, **parts)
+        return [self._record(self._collaborative(change, found[0]))] if _is_sayable(change) else []
 
     def record(self) -> str | None:
         """Point at some record that is there."""
@@ -68,11 +79,6 @@ class User:
         store = self._machine.store
         space = self._random.choice((store.home, store.private))()
         return [Draft(space=space, kind=EntryKind.RECORD, body=encode(self._memory()))]
-
-    def _drafts_on(self, view: RecordView) -> list[Draft]:
-        if self._may_erase and self._random.random() < 0.06:
-            return self._erasure(view)
-        return [self._record(operation) for operation in self._changes(view)]
 
     def _views(self) -> list[RecordView]:
         """Give what is to be seen in the space: mostly what is there now, sometimes what was earlier."""
@@ -150,7 +156,7 @@ class User:
             ),
             (8, 5, 3, 3, 3),
         )[0]
-        return Operation(**{**_parts(bare), **parts})  # type: ignore[arg-type]
+        return msgspec.structs.replace(bare, **parts)
 
     def _collaborative(self, operation: Operation, view: RecordView) -> Operation:
         if not view.field("collaborative") or operation.text is None:
@@ -168,10 +174,6 @@ class User:
 
     def _text(self) -> str:
         return self._random.choice(TEXTS)
-
-
-def _parts(operation: Operation) -> dict[str, object]:
-    return {"id": operation.id, "type": operation.type, "base": operation.base}
 
 
 def _is_sayable(operation: Operation) -> bool:
