@@ -17,7 +17,7 @@ from crdt.manifest_log import FeedManifests
 from crdt.manifests import Segment, Tail, Tombstone
 from crdt.segments import Body
 from crdt.store import open_store
-from tests.crdt.logs import open_log
+from tests.crdt.logs import open_feeds, open_log
 from tests.crdt.mounts import can_mount, run_on_small_disk, run_read_only, run_with_small_files
 from tests.crdt.samples import bodies
 from tests.kit import CHECKOUT, wait_until
@@ -125,6 +125,21 @@ def test_commits_are_durable_and_beside_readers(tmp_path: Path) -> None:
         assert pragma(store, "secure_delete") == 1
     with closing(reading(tmp_path)) as reader:
         assert pragma(reader, "journal_mode") == "wal"
+
+
+def test_a_probe_reaches_the_disk_and_leaves_nothing(tmp_path: Path) -> None:
+    with closing(open_feeds(tmp_path / "feeds.db")) as store:
+        store.home()
+        store.fold()
+        before = (store.head(), store.tails(), store.heads())
+        store.probe()
+        assert (tmp_path / "feeds.db-wal").stat().st_size > 0
+        assert (store.head(), store.tails(), store.heads()) == before
+    with (
+        closing(open_feeds(tmp_path / "feeds.db", writable=False)) as reader,
+        pytest.raises(ReadOnlyState),
+    ):
+        reader.probe()
 
 
 def test_files_are_private_the_log_beside_the_store_too(tmp_path: Path) -> None:
