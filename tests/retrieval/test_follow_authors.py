@@ -98,10 +98,7 @@ class Node:
         assert isinstance(log, FeedManifests)
         self.store: FeedStore = log.store
         home = self.store.home()
-        drafts = [
-            Draft(space=home, kind=EntryKind.ROSTER, body=encode_roster(add(who)))
-            for who in NODES
-        ]
+        drafts = [Draft(space=home, kind=EntryKind.ROSTER, body=encode_roster(add(who))) for who in NODES]
         last = self.store.write(drafts)[-1]
         self.said = story(home, milliseconds_of(last.entry.hlc) + 1_000)
 
