@@ -60,7 +60,7 @@ DETAILS = {
     Reason.NO_BODY: "it has no body and nothing here says that it was erased",
     Reason.SIGNATURE: "its author did not sign it",
     Reason.NOT_ALLOWED: "its author had no right to append to the space",
-    Reason.VOID: "it lies beyond the point at which its author was removed",
+    Reason.VOID: "it lies beyond the point at which its author was removed, or beside what that one had said",
     Reason.PREV: "the entry before it is one of another place",
     Reason.CLOCK: "its clock is not behind that of the entry before it",
     Reason.PRIVATE: "entries of a private space come from nowhere else",
@@ -75,6 +75,11 @@ class Place(msgspec.Struct, frozen=True):
     feed: FeedId
     seq: int
     hlc: int
+
+
+def place_of(entry: Entry) -> Place:
+    """Tell where an entry stands."""
+    return Place(entry.feed, entry.seq, entry.hlc)
 
 
 class Chains(Protocol):
@@ -156,6 +161,22 @@ def vouched(
     return found
 
 
+def is_void(entry: Entry, roster: Roster, place: Callable[[bytes], Place | None]) -> bool:
+    """Tell whether an entry that is not here yet would count for nothing.
+
+    What leads to the ends of a feed is here where these are, so nothing new does (`branches`).
+    """
+    if roster.is_void(entry.author, entry.inc, entry.seq):
+        return True
+    ends = [place(end) for end in roster.ends(entry.author, entry.inc)]
+    return bool(ends) and all(end is not None and is_end(end, entry.feed, roster) for end in ends)
+
+
+def is_end(place: Place, feed: FeedId, roster: Roster) -> bool:
+    """Tell whether a place can be that of a feed's end: beyond the cut, others would refuse what is there."""
+    return place.feed == feed and not roster.is_void(feed.author, feed.inc, place.seq)
+
+
 def refusal(verdict: Verdict) -> EntryRefused:
     """Word a refusal."""
     entry, reason = verdict.entry, verdict.reason or Reason.SIGNATURE
@@ -203,6 +224,9 @@ class _Admission:
         self._vouched |= vouched(worth_it, self._vouched, self._is_awaited)
         return [self._decide(entry) for entry in entries]
 
+    def _place(self, sha256: bytes) -> Place | None:
+        return self._placed.get(sha256) or self._chains.place(sha256)
+
     def _is_awaited(self, entry: Entry) -> bool:
         return self._chains.is_awaited(entry.feed, entry.hash)
 
@@ -232,7 +256,7 @@ class _Admission:
         if roster.takes_over(entry):
             return None
         if roster.is_writer(entry.author):
-            return Reason.VOID if roster.is_void(entry.author, entry.inc, entry.seq) else None
+            return Reason.VOID if is_void(entry, roster, self._place) else None
         return Reason.NOT_ALLOWED if roster.knows(entry.author) else None
 
     def _decide(self, entry: Entry) -> Verdict:
@@ -253,7 +277,7 @@ class _Admission:
 
     def _decide_place(self, entry: Entry) -> Verdict:
         if entry.seq > 1:
-            before = self._placed.get(entry.prev) or self._chains.place(entry.prev)
+            before = self._place(entry.prev)
             if before is None:
                 return _pending(entry, Reason.GAP, entry.prev)
             if (before.feed, before.seq) != (entry.feed, entry.seq - 1):
@@ -268,7 +292,7 @@ class _Admission:
     def _commit(self, entry: Entry) -> Verdict:
         feed, seq = entry.feed, entry.seq
         is_fork = (feed, seq) in self._taken or self._chains.is_taken(feed, seq)
-        self._placed[entry.hash] = Place(feed, seq, entry.hlc)
+        self._placed[entry.hash] = place_of(entry)
         self._taken.add((feed, seq))
         if entry.kind in _ROSTER_KINDS:
             self._roster_entries.setdefault(entry.home, []).append(entry)

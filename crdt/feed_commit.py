@@ -10,7 +10,6 @@ became void comes back with the next copy of its entry, since other nodes never 
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
@@ -23,6 +22,7 @@ from crdt.clock import wall_ms
 from crdt.entries import ZERO, Draft, Entry, EntryKind, FeedId, is_signed
 from crdt.errors import EntryRefused, NotAllowed
 from crdt.feed_blobs import BlobTables
+from crdt.feed_branches import BranchTables
 from crdt.feed_tables import Committed, FeedRow, FeedTables
 from crdt.incarnation import OwnFeeds, genesis_body
 from crdt.manifests import Segment, Tail, decode
@@ -59,6 +59,7 @@ class FeedCommitter:
         self.rosters = Rosters(self.tables)
         self.waiting = PendingTable(connection)
         self.blobs = BlobTables(connection)
+        self.branches = BranchTables(connection)
         self._own = own
 
     def write(self, drafts: Sequence[Draft], fragments: Fragments) -> list[Committed]:
@@ -160,10 +161,11 @@ class FeedCommitter:
         return let_in
 
     def _take_effect(self, committed: Sequence[Committed]) -> None:
-        for space in {item.entry.home for item in committed if item.entry.kind == EntryKind.ROSTER}:
+        spaces = {item.entry.home for item in committed if item.entry.kind == EntryKind.ROSTER}
+        self._void_strays(item for item in committed if item.entry.home not in spaces)
+        for space in spaces:
             for row in self.tables.feeds(space):
-                if self._void(row):
-                    self._measure(row.head.feed)
+                self._void(row)
             # Who may erase may have changed with who is a member.
             for erasure in self.tables.all_erasures(space):
                 self._erase(erasure)
@@ -197,22 +199,43 @@ class FeedCommitter:
         if target.kind in _ERASABLE_NOT or erasure.kind != EntryKind.ERASE or erasure.space != target.space:
             return False
         roster = self.rosters.find(target.space)
-        if roster is None or roster.is_void(erasure.author, erasure.inc, erasure.seq):
+        if roster is None or self._is_void(erasure, roster):
             return False
         is_own = erasure.author == target.author
         return is_own or roster.may(erasure.author, "moderate", erasure.hlc)
 
-    def _void(self, row: FeedRow) -> bool:
-        """Void what lies beyond the cut of the feed's author, and nothing else; tell whether that changed."""
+    def _is_void(self, entry: Entry, roster: Roster) -> bool:
+        """Tell whether an entry is void, or would be if it came now."""
+        is_void = self.branches.is_void(entry.hash)
+        if is_void is None:
+            return chains.is_void(entry, roster, self.tables.place)
+        return is_void
+
+    def _void_strays(self, committed: Iterable[Committed]) -> None:
+        """Void what leads to none of a feed's named ends, where one of these has come just now."""
+        arrived: dict[FeedId, set[bytes]] = {}
+        for item in committed:
+            arrived.setdefault(item.entry.feed, set()).add(item.entry.hash)
+        for feed, hashes in arrived.items():
+            roster, row = self.rosters.find(feed.space), self.tables.feed(feed)
+            if roster is None or row is None:
+                continue
+            if not hashes.isdisjoint(roster.ends(feed.author, feed.inc)):
+                self._void(row)
+
+    def _void(self, row: FeedRow) -> None:
+        """Void what of a feed does not count by the roster, and nothing else."""
         feed = row.head.feed
-        cut = _cut(self.rosters.of(feed.space), feed, self.tables.top(row.id))
-        return self.tables.void_beyond(row.id, cut)
+        roster = self.rosters.of(feed.space)
+        cut = _cut(roster, feed, self.branches.top(row.id))
+        if self.branches.void(row.id, cut, roster.ends(feed.author, feed.inc)):
+            self._measure(feed)
 
     def _measure(self, feed: FeedId) -> None:
         """Find where a feed ends, forks and void entries considered."""
         row = self.tables.feed(feed)
         if row is not None:
-            self.tables.set_head(row.id, _head(self.tables, row.id))
+            self.tables.set_head(row.id, self.branches.measure(row.id))
 
     def _author(self) -> OwnFeeds:
         if self._own is None:
@@ -264,15 +287,6 @@ class _View:
 def _cut(roster: Roster, feed: FeedId, top: int) -> int:
     """Give the last number of a feed that is not void; what is void begins somewhere and has no end."""
     return bisect_left(range(1, top + 1), True, key=lambda seq: roster.is_void(feed.author, feed.inc, seq))
-
-
-def _head(tables: FeedTables, row: int) -> tuple[int, int, bytes, bool]:
-    """Measure a feed: highest number, count, head, and whether it is forked."""
-    seq, count = tables.extent(row)
-    leaves = tables.leaves(row)
-    is_forked = count > seq
-    head = hashlib.sha256(b"".join(leaves)).digest() if is_forked else b"".join(leaves)
-    return seq, count, head, is_forked
 
 
 def _fragments(committed: Sequence[Committed]) -> tuple[dict[bytes, int], list[bytes]]:

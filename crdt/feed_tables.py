@@ -4,8 +4,7 @@ Every statement on these tables is here, and no decision: who calls has a connec
 where it writes.  Faults of SQLite come through as they are; `store` and `feed_writer` translate them.
 
 `entries.id` is the order in which this node committed, and the watermark of everything that follows.
-Entries beyond the cut of a removed member are `void`: they stay, and count neither in a feed's head nor
-among the manifests.
+Which entries are void is told by `feed_branches`.
 """
 
 from __future__ import annotations
@@ -36,6 +35,7 @@ _MANIFEST_HEAD = """
 SELECT coalesce(max(id), 0) FROM entries INDEXED BY manifests WHERE kind BETWEEN 4 AND 7 AND void = 0
 """
 _BY_HASH = "SELECT id, hash, header, body, signature FROM entries WHERE hash = ?"
+_VOIDS = "SELECT id FROM entries WHERE id IN (SELECT value FROM json_each(?)) AND void = 1"
 _BY_IDS = """
 SELECT id, hash, header, body, signature FROM entries
 WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id
@@ -85,14 +85,6 @@ _PROBE = (
     "INSERT INTO tails (sha256, hlc, body) VALUES (x'', 0, x'')",
     "DELETE FROM tails WHERE sha256 = x''",
 )
-_TOP = "SELECT coalesce(max(seq), 0) FROM entries WHERE feed = ?"
-_EXTENT = "SELECT coalesce(max(seq), 0), count(*) FROM entries WHERE feed = ? AND void = 0"
-_LEAVES = """
-SELECT hash FROM entries WHERE feed = ?1 AND void = 0
-    AND hash NOT IN (SELECT prev FROM entries WHERE feed = ?1 AND void = 0) ORDER BY hash
-"""
-_VOID = "UPDATE entries SET void = 1 WHERE feed = ? AND seq > ? AND void = 0"
-_UNVOID = "UPDATE entries SET void = 0 WHERE feed = ? AND seq <= ? AND void = 1"
 _ERASE = "UPDATE entries SET body = NULL WHERE id = ?"
 _ANY_ERASURE = "SELECT 1 FROM entries WHERE kind = 9 LIMIT 1"
 _ALL_ERASURES = """
@@ -190,6 +182,10 @@ class FeedTables:
         """Find entries by their places."""
         return self._entries(_BY_IDS, (_json(ids),))
 
+    def voids(self, ids: Sequence[int]) -> frozenset[int]:
+        """Tell which of some places have a void entry."""
+        return frozenset(row[0] for row in self.connection.execute(_VOIDS, (_json(ids),)))
+
     def of_feed(self, feed: int, after: tuple[int, bytes], limit: int) -> list[Committed]:
         """Give the next entries of a feed, by its row, after a number and hash; void ones are left out."""
         return self._entries(_OF_FEED, (feed, *after, limit))
@@ -237,24 +233,6 @@ class FeedTables:
         """Tell whether there is an entry of that number in a feed."""
         key = (feed.space, feed.author, _inc(feed.inc), seq)
         return self.connection.execute(_TAKEN, key).fetchone() is not None
-
-    def top(self, feed: int) -> int:
-        """Tell the highest number in a feed, by its row, void ones too."""
-        return int(self.connection.execute(_TOP, (feed,)).fetchone()[0])
-
-    def extent(self, feed: int) -> tuple[int, int]:
-        """Tell the highest number in a feed and how many entries there are, without void ones."""
-        seq, count = self.connection.execute(_EXTENT, (feed,)).fetchone()
-        return seq, count
-
-    def leaves(self, feed: int) -> list[bytes]:
-        """Give the hashes in a feed that nothing follows, sorted, without void ones."""
-        return [row[0] for row in self.connection.execute(_LEAVES, (feed,))]
-
-    def void_beyond(self, feed: int, seq: int) -> bool:
-        """Make void what comes after a number in a feed, and nothing else; tell whether that changed any."""
-        voided = self.connection.execute(_VOID, (feed, seq)).rowcount
-        return voided + self.connection.execute(_UNVOID, (feed, seq)).rowcount > 0
 
     def set_head(self, feed: int, head: tuple[int, int, bytes, bool]) -> None:
         """Note where a feed ends: highest number, count, head, and whether it is forked."""
@@ -305,7 +283,7 @@ class FeedTables:
         """Add entries, each behind the one that it follows.
 
         Gives them with their places, and the feeds that they did not simply continue: those have to be
-        measured (`extent`, `leaves`).
+        measured (`BranchTables.measure`).
         """
         rows: dict[FeedId, FeedRow] = {}
         ends: dict[FeedId, tuple[int, int, bytes, bool]] = {}

@@ -7,7 +7,7 @@ given twice, not even after the newest entries are gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from crdt import operations
@@ -46,6 +46,13 @@ class FeedReader(Protocol):
         """Give the entries at those places; one that is not there is left out."""
         ...
 
+    def voids(self, places: Sequence[int]) -> frozenset[int]:
+        """Tell which of some places have a void entry: its author may not say it, by what is here now.
+
+        Who asks for the roster and then for this knows whatever the roster voids.
+        """
+        ...
+
     def entry(self, sha256: bytes) -> CommittedEntry | None:
         """Find an entry by its hash."""
         ...
@@ -70,9 +77,9 @@ def stamp(entry: Entry, operation: Operation) -> Stamped:
     return Stamped(operation=operation, hash=entry.hash, author=entry.author, hlc=entry.hlc)
 
 
-def valid(entries: Iterable[Entry], roster: Roster) -> Iterator[Stamped]:
-    """Give the readable operations among entries, without those beyond a cut."""
-    for entry in entries:
+def valid(entries: Mapping[int, Entry], voids: Collection[int]) -> Iterator[Stamped]:
+    """Give the readable operations among entries by their places, without those at void ones."""
+    for place, entry in entries.items():
         operation = operation_of(entry) if entry.kind == EntryKind.RECORD else None
-        if operation is not None and not roster.is_void(entry.author, entry.inc, entry.seq):
+        if operation is not None and place not in voids:
             yield stamp(entry, operation)

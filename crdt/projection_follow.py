@@ -7,11 +7,12 @@ on all there was, as most do, and otherwise reduced from all its operations, rea
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from crdt.entries import EntryKind
+from crdt.chains import is_end, place_of
+from crdt.entries import EntryKind, FeedId
 from crdt.operations import Stamped
 from crdt.projection_feeds import CommittedEntry, FeedReader, operation_of, stamp, valid
 from crdt.projection_ledger import Key, Ledger
@@ -56,6 +57,19 @@ class _Arrived:
     stamped: list[Stamped] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """The roster that a space's rows are reduced with, and which feeds of removed members it decides."""
+
+    roster: Roster
+    decided: frozenset[FeedId]
+
+    @property
+    def is_decided(self) -> bool:
+        """Tell whether nothing that may still come makes other entries void."""
+        return len(self.decided) == len(self.roster.all_ends())
+
+
 class Follower:
     """Brings the rows behind one connection level with the feeds, a batch at a time; one thread only."""
 
@@ -64,7 +78,9 @@ class Follower:
         self._feeds = feeds
         self._ledger = Ledger(connection)
         self._rows = Rows(connection)
-        self._rosters: dict[bytes, Roster] = {}
+        self._taken: dict[bytes, _Taken] = {}
+        self._undecided: set[bytes] = set()
+        self._is_begun = False
 
     def is_of_these_feeds(self) -> bool:
         """Tell whether the entry at the watermark is the one that the rows were made up to."""
@@ -85,7 +101,11 @@ class Follower:
 
     def apply(self, batch: Batch) -> int:
         """Reduce and write a batch; return how many operations it had."""
-        spaces = {item.entry.home for item in batch.items}
+        if not self._is_begun:
+            # What was left open by the process before may have been decided since.
+            self._undecided |= self._ledger.spaces()
+            self._is_begun = True
+        spaces = {item.entry.home for item in batch.items} | self._undecided
         rosters = self._level(spaces)
         while self._ledger.has_stale():
             self.refresh()
@@ -127,20 +147,45 @@ class Follower:
         self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def _level(self, spaces: Iterable[bytes]) -> dict[bytes, Roster]:
-        """Give rosters that are noted as those that rows are reduced with from now on."""
-        rosters = {space: self._feeds.roster(space) for space in spaces}
-        fresh = {space: one for space, one in rosters.items() if self._rosters.get(space) is not one}
+        """Give rosters that are noted as those that rows are reduced with from now on.
+
+        Which entries are void is asked only afterwards: if more of them are by then, that is noted later, and
+        has the rows reduced again.
+        """
+        taken = {space: self._take(space) for space in spaces}
+        fresh = {space: now for space, now in taken.items() if self._taken.get(space) is not now}
         if fresh:
             with self._transaction():
-                for roster in fresh.values():
-                    self._ledger.take_roster(roster)
-            self._rosters |= fresh
-        return rosters
+                for now in fresh.values():
+                    self._ledger.take_roster(now.roster, now.decided)
+            self._taken |= fresh
+        self._undecided -= taken.keys()
+        self._undecided |= {space for space, now in taken.items() if not now.is_decided}
+        return {space: now.roster for space, now in taken.items()}
+
+    def _take(self, space: bytes) -> _Taken:
+        """Ask what is true of a space now; gives what is noted where that is still so."""
+        noted, roster = self._taken.get(space), self._feeds.roster(space)
+        is_same = noted is not None and noted.roster is roster
+        if noted is not None and is_same and noted.is_decided:
+            return noted
+        known = noted.decided if noted is not None and is_same else frozenset()
+        decided = frozenset(
+            feed
+            for feed, ends in roster.all_ends().items()
+            if feed in known or all(self._has(end, feed, roster) for end in ends)
+        )
+        return noted if noted is not None and is_same and decided == known else _Taken(roster, decided)
+
+    def _has(self, sha256: bytes, feed: FeedId, roster: Roster) -> bool:
+        found = self._feeds.entry(sha256)
+        return found is not None and is_end(place_of(found.entry), feed, roster)
 
     def _grouped(
-        self, items: Iterable[CommittedEntry], rosters: Mapping[bytes, Roster]
+        self, items: Sequence[CommittedEntry], rosters: Mapping[bytes, Roster]
     ) -> dict[Key, _Arrived]:
         arrived: dict[Key, _Arrived] = {}
+        voids = self._feeds.voids([item.id for item in items])
         for item in items:
             entry = item.entry
             operation = operation_of(entry) if entry.kind == EntryKind.RECORD else None
@@ -152,7 +197,7 @@ class Follower:
             if new is None:
                 new = arrived[key] = _Arrived(type=operation.type, roster=roster)
             new.operations.append((item.id, entry.author))
-            if not roster.is_void(entry.author, entry.inc, entry.seq):
+            if item.id not in voids:
                 new.stamped.append(stamp(entry, operation))
         return arrived
 
@@ -165,7 +210,7 @@ class Follower:
             elif not is_stale and (grown := _grown(found[key], new)) is not None:
                 states[key] = grown
         again = {found[key].row: key for key in arrived if key not in states}
-        for row, earlier in self._read_back({row: arrived[key].roster for row, key in again.items()}):
+        for row, earlier in self._read_back(again):
             new = arrived[again[row]]
             states[again[row]] = reduce([*earlier, *new.stamped], new.roster)
         return [
@@ -175,18 +220,19 @@ class Follower:
             for key, new in arrived.items()
         ]
 
-    def _read_back(self, rosters: Mapping[int, Roster]) -> Iterator[tuple[int, list[Stamped]]]:
+    def _read_back(self, rows: Iterable[int]) -> Iterator[tuple[int, list[Stamped]]]:
         """Give the valid operations on records that are known, record by record."""
-        places = self._rows.places(list(rosters))
+        places = self._rows.places(list(rows))
         pairs = [(row, place) for row, of_row in places.items() for place in of_row]
         stamped: dict[int, list[Stamped]] = {}
         for start in range(0, len(pairs), LOOKUP_PLACES):
             some = pairs[start : start + LOOKUP_PLACES]
-            entries = self._feeds.by_ids([place for _, place in some])
+            wanted = [place for _, place in some]
+            entries, voids = self._feeds.by_ids(wanted), self._feeds.voids(wanted)
             if len(entries) < len(some):
                 raise OtherFeeds
             for row, place in some:
-                stamped.setdefault(row, []).extend(valid((entries[place],), rosters[row]))
+                stamped.setdefault(row, []).extend(valid({place: entries[place]}, voids))
             # Pairs lie record by record, so that all but the last one's are complete.
             yield from [(row, stamped.pop(row)) for row in list(stamped)[:-1]]
         yield from stamped.items()

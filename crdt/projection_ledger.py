@@ -7,15 +7,18 @@ that are noted here, or it is marked stale.  Transactions are the caller's.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Collection
 
 import msgspec
 
+from crdt.entries import FeedId
 from crdt.roster import Roster
 
 STALE_BATCH = 500
 _META = "SELECT value FROM meta WHERE key = ?"
 _SET_META = "UPDATE meta SET value = ? WHERE key = ?"
 _COUNT_META = "UPDATE meta SET value = value + ? WHERE key = ?"
+_SPACES = "SELECT space FROM spaces"
 _SPACE = "SELECT id FROM spaces WHERE space = ?"
 _ADD_SPACE = "INSERT INTO spaces (space, kind, label) VALUES (?, ?, ?)"
 _NAME_SPACE = "UPDATE spaces SET kind = ?, label = ? WHERE id = ?"
@@ -81,14 +84,23 @@ class Ledger:
             number = self._numbers[space] = int(self._database.execute(_SPACE, (space,)).fetchone()[0])
         return number
 
-    def take_roster(self, roster: Roster) -> None:
-        """Note what the members of a space may do now; rows of those for whom that differs become stale."""
+    def spaces(self) -> set[bytes]:
+        """Name the spaces whose rosters were taken."""
+        return {space for (space,) in self._database.execute(_SPACES)}
+
+    def take_roster(self, roster: Roster, decided: Collection[FeedId]) -> None:
+        """Note what the members of a space may do now; rows of those for whom that differs become stale.
+
+        `decided` are the feeds of removed members all of whose ends are here.
+        """
         if self._database.execute(_SPACE, (roster.space,)).fetchone() is None:
             self._database.execute(_ADD_SPACE, (roster.space, roster.kind, roster.label))
         (number,) = self._database.execute(_SPACE, (roster.space,)).fetchone()
         self._database.execute(_NAME_SPACE, (roster.kind, roster.label, number))
         known: dict[bytes, bytes] = dict(self._database.execute(_STANDINGS, (number,)))
         now = roster.standings()
+        for feed in sorted(decided):
+            now[feed.author] += feed.inc.to_bytes(8, "big")
         changed = [author for author, standing in now.items() if known.get(author) != standing]
         gone = known.keys() - now.keys()
         self._database.executemany(_PUT_STANDING, ((number, author, now[author]) for author in changed))

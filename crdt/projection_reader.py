@@ -24,7 +24,6 @@ from crdt.projection_follow import LOOKUP_PLACES
 from crdt.projection_history import Version, counted, state_at
 from crdt.projection_schema import NAME, open_projection_reader
 from crdt.records import RecordState, decode_state
-from crdt.roster import Roster
 from crdt.sqlite import MENDS, faults
 
 PREFIX_CHARS_MIN = 4
@@ -246,17 +245,17 @@ class ProjectionReader:
 
     def operations(self, view: RecordView) -> list[Stamped]:
         """Read all operations on a record back from the feeds, but void ones; not all of them need count."""
-        return list(self._operations(view, self._feeds.roster(view.space)))
+        return list(self._operations(view))
 
     def history(self, view: RecordView) -> list[Version]:
         """Give every operation that counts, oldest first, with its version number."""
         roster = self._feeds.roster(view.space)
-        return counted(self._operations(view, roster), roster)
+        return counted(self._operations(view), roster)
 
     def state_at(self, view: RecordView, number: int) -> RecordState:
         """Give what a record was at a version; raises `NotFound` for a version that it never had."""
         roster = self._feeds.roster(view.space)
-        return state_at(counted(self._operations(view, roster), roster), number, roster)
+        return state_at(counted(self._operations(view), roster), number, roster)
 
     def digest(self) -> ProjectionDigest:
         """Digest what nodes can compare: equal entries, equal digests."""
@@ -289,11 +288,12 @@ class ProjectionReader:
             found: int | str = self._connection.execute(_META, (key,)).fetchone()[0]
         return found
 
-    def _operations(self, view: RecordView, roster: Roster) -> Iterator[Stamped]:
+    def _operations(self, view: RecordView) -> Iterator[Stamped]:
         with faults(NAME):
             places = [place for (place,) in self._connection.execute(_PLACES, (view.row,))]
         for start in range(0, len(places), LOOKUP_PLACES):
-            yield from valid(self._feeds.by_ids(places[start : start + LOOKUP_PLACES]).values(), roster)
+            some = places[start : start + LOOKUP_PLACES]
+            yield from valid(self._feeds.by_ids(some), self._feeds.voids(some))
 
     def _edges(self, statement: str, ids: Sequence[str], relation: str | None) -> list[Edge]:
         with faults(NAME):

@@ -1,7 +1,7 @@
 """Who belongs to a space and may do what there, as a pure function of the signed entries that say so.
 
 The author of the genesis is the first owner.  An operation applies if its author is an owner at that place
-of the order (hlc, author, hash).  Three rules keep every node at the same answer, whatever arrives first:
+of the order (hlc, author, hash).  Four rules keep every node at the same answer, whatever arrives first:
 
 - Owners have seniority, the order in which they became owners.  Nobody changes or removes an owner but a
   senior one, the owner itself, or the key that it promised to be followed by.  Without this, a removed owner
@@ -10,6 +10,8 @@ of the order (hlc, author, hash).  Three rules keep every node at the same answe
   Since voiding these can change who was an owner, the fold is repeated until the cuts stay the same.
   Of its roster operations up to the cut only those count that the removal names, since a thief of the key
   can fork the feed there as well.
+- The entries of other kinds that lie before a cut are told apart by the ends that a removal names
+  (`branches`): no thief can put a branch beside them.
 - The promise of a next key is made once; whoever steals the present key can't make another.
 """
 
@@ -19,9 +21,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from crdt.entries import Entry, EntryKind
+from crdt.entries import Entry, EntryKind, FeedId
 from crdt.errors import NotFound
-from crdt.roster_fold import Fold, is_beyond
+from crdt.roster_fold import Fold, Named, is_beyond
 from crdt.roster_operations import (
     NAME_CHARS_MAX,
     RIGHTS,
@@ -29,12 +31,14 @@ from crdt.roster_operations import (
     Add,
     Alias,
     Cut,
+    Ends,
     Genesis,
     Label,
     Remove,
     Revoke,
     Right,
     RosterOperation,
+    Said,
     SpaceKind,
     encode,
     genesis_of,
@@ -48,6 +52,7 @@ __all__ = [
     "Add",
     "Alias",
     "Cut",
+    "Ends",
     "Genesis",
     "Label",
     "Member",
@@ -98,7 +103,7 @@ class Roster:
         reach = Reach(genesis, said)
         said = [(entry, operation) for entry, operation in said if reach.may_apply(entry.author, operation)]
         cuts: dict[bytes, Cut] = {}
-        counting: dict[bytes, frozenset[bytes]] = {}
+        counting: dict[bytes, frozenset[Named]] = {}
         for _ in range(FOLDS_MAX):
             fold = Fold(genesis, cuts, counting)
             for entry, operation in said:
@@ -175,11 +180,14 @@ class Roster:
         """Tell whether a `Remove` would apply now."""
         return self._fold.may_remove(author, member)
 
-    def said_by(self, author: bytes) -> list[bytes]:
+    def said_by(self, author: bytes) -> Said:
         """Name what a key has said about members, the oldest first, for its removal (`Remove.said`)."""
         said = [entry for entry in self._entries.values() if entry.author == author]
         said.sort(key=lambda entry: (entry.kind != EntryKind.GENESIS, entry.hlc, entry.hash))
-        return [entry.hash for entry in said[:SAID_MAX]]
+        named: Said = {}
+        for entry in said[:SAID_MAX]:
+            named.setdefault(entry.inc, []).append(entry.hash)
+        return named
 
     def promise_of(self, member: bytes) -> bytes | None:
         """Give the commitment of the key that may take a member's place, None where there is none."""
@@ -189,14 +197,32 @@ class Roster:
     def is_void(self, author: bytes, inc: int, seq: int) -> bool:
         """Tell whether an entry lies beyond the cut of its author's removal or revocation.
 
-        All is void of who was never let in: it may have come while something void said that he was.
+        All is void of who was never let in: it may have come while something void said that he was.  So may
+        be what lies before the cut and leads to none of its `ends`, which only who has the feed can tell.
         """
         return not self.is_writer(author) or is_beyond(self._fold.cuts.get(author), inc, seq)
 
-    def standings(self) -> dict[bytes, bytes]:
-        """Sum up each key's rights over time and its cut: equal bytes, equal answers about its entries."""
+    def ends(self, author: bytes, inc: int) -> frozenset[bytes]:
+        """Give where one feed ends of who was removed (`branches`); none where its numbers alone decide."""
+        return self._fold.ends.get(author, {}).get(inc, frozenset())
+
+    def all_ends(self) -> dict[FeedId, frozenset[bytes]]:
+        """Give where the feeds end of all who were removed, as far as their removals name that."""
         return {
-            key: msgspec.msgpack.encode((standing.history, standing.is_writer, self._spelled_cut(key)))
+            FeedId(self.space, author, inc): ends
+            for author, of_author in self._fold.ends.items()
+            for inc, ends in of_author.items()
+        }
+
+    def standings(self) -> dict[bytes, bytes]:
+        """Sum up each key's rights over time and its cut: equal bytes, equal answers about its entries.
+
+        Given which of the feeds that `all_ends` names are decided, about which the bytes say nothing.
+        """
+        return {
+            key: msgspec.msgpack.encode(
+                (standing.history, standing.is_writer, self._spelled_cut(key), *self._spelled_ends(key))
+            )
             for key, standing in self._fold.standings.items()
         }
 
@@ -221,6 +247,11 @@ class Roster:
         """
         operation = operation_of(entry) if entry.kind == EntryKind.ROSTER and entry.seq == 1 else None
         return isinstance(operation, Revoke) and self._fold.is_promised(entry.author, operation.old)
+
+    def _spelled_ends(self, key: bytes) -> list[list[tuple[int, list[bytes]]]]:
+        """Spell the ends; nothing where there are none, as before there were any."""
+        ends = self._fold.ends.get(key)
+        return [sorted((inc, sorted(hashes)) for inc, hashes in ends.items())] if ends else []
 
     def _spelled_cut(self, key: bytes) -> list[tuple[int, int]] | None:
         cut = self._fold.cuts.get(key)

@@ -7,7 +7,7 @@ the two agree.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from crdt.entries import Entry
@@ -23,6 +23,9 @@ from crdt.roster_operations import (
     RosterOperation,
     genesis_of,
 )
+
+Named = tuple[int, bytes]
+"""Incarnation and hash of an entry."""
 
 
 def is_beyond(cut: Cut | None, inc: int, seq: int) -> bool:
@@ -81,15 +84,17 @@ class Fold:
     """What the operations so far amount to, given which entries are void and which alone count."""
 
     def __init__(
-        self, genesis: Entry, void: dict[bytes, Cut], counting: Mapping[bytes, frozenset[bytes]]
+        self, genesis: Entry, void: dict[bytes, Cut], counting: Mapping[bytes, frozenset[Named]]
     ) -> None:
         said = genesis_of(genesis)
         self.space = genesis.hash
         self.label, self.kind, self.owner = said.label, said.kind, genesis.author
         self.alias: bytes | None = None
         self.cuts: dict[bytes, Cut] = {}
-        self.counting: dict[bytes, frozenset[bytes]] = {}
-        """Of those who were removed or revoked, the hashes of what they have said about members."""
+        self.counting: dict[bytes, frozenset[Named]] = {}
+        """Of those who were removed or revoked, what they have said about members."""
+        self.ends: dict[bytes, dict[int, frozenset[bytes]]] = {}
+        """Of the same, where each incarnation ends as far as that is known; it is in no need of a fold."""
         self._genesis, self._void, self._counting, self._owners = genesis, void, counting, 1
         self._revocations: list[Entry] = []
         first = Standing(name=said.name, promise=said.next, seniority=0)
@@ -101,7 +106,8 @@ class Fold:
         """Take the next operation, which has no effect where its author may not say it."""
         if is_beyond(self._void.get(entry.author), entry.inc, entry.seq):
             return
-        if entry.hash not in self._counting.get(entry.author, (entry.hash,)):
+        named = (entry.inc, entry.hash)
+        if named not in self._counting.get(entry.author, (named,)):
             return
         match operation:
             case Add():
@@ -154,8 +160,8 @@ class Fold:
         standing.promise = standing.promise or add.next
         # What an owner says about members has to come in everywhere.
         standing.grant(entry.hlc, frozenset((*add.rights, "append") if add.owner else add.rights))
-        self.cuts.pop(add.member, None)
-        self.counting.pop(add.member, None)
+        for noted in (self.cuts, self.counting, self.ends):
+            noted.pop(add.member, None)
         if not add.owner:
             standing.seniority = None
         elif standing.seniority is None:
@@ -206,13 +212,39 @@ class Fold:
         cut = dict(operation.cut)
         for one in spared:
             cut[one.inc] = max(cut.get(one.inc, 0), one.seq)
-        said = None if operation.said is None else {*operation.said, *(one.hash for one in spared)}
+        said = _said(operation, spared)
+        ends = _ends(operation, spared)
         if self.standings[member].removed:
             before, counting = self.cuts.get(member, {}), self.counting.get(member)
             cut = {inc: min(seq, before[inc]) for inc, seq in cut.items() if inc in before}
             if counting is not None:
-                said = set(counting) if said is None else said & counting
-        self.cuts[member] = cut
+                said = counting if said is None else said & counting
+            # Two removals rarely name different ends; the first then counts, by which the other was met.
+            ends |= self.ends.get(member, {})
+        self.cuts[member], self.ends[member] = cut, ends
         self.counting.pop(member, None)
         if said is not None:
-            self.counting[member] = frozenset(said)
+            self.counting[member] = said
+
+
+def _said(operation: Remove | Revoke, spared: Sequence[Entry]) -> frozenset[Named] | None:
+    """Give what alone counts of what was said about members; None where all of it does."""
+    if operation.said is None:
+        return None
+    named = ((inc, sha256) for inc, hashes in operation.said.items() for sha256 in hashes)
+    return frozenset((*named, *((one.inc, one.hash) for one in spared)))
+
+
+def _ends(operation: Remove | Revoke, spared: Sequence[Entry]) -> dict[int, frozenset[bytes]]:
+    """Give where the feeds of who is removed end.
+
+    What no cut makes void is an end as well, and so is what counts about members: a node where these are no
+    ends would refuse what the roster of another counts.
+    """
+    if operation.ends is None or operation.said is None:
+        return {}
+    ends = {inc: {*hashes, *operation.said.get(inc, ())} for inc, hashes in operation.ends.items() if hashes}
+    for one in spared:
+        if one.inc in ends or one.inc not in operation.cut:
+            ends.setdefault(one.inc, set()).add(one.hash)
+    return {inc: frozenset(hashes) for inc, hashes in ends.items()}

@@ -21,9 +21,12 @@ SpaceKind = Literal["home", "private", "space"]
 Cut = dict[int, int]
 """The last valid seq per incarnation; an incarnation that is not listed has none."""
 _Bytes32 = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
-SAID_MAX = 12_000
-"""Hashes that fit into an entry beside a cut; of more the oldest count."""
-Said = list[_Bytes32]
+SAID_MAX = 6_000
+"""Hashes that fit into an entry beside a cut and its ends; of more the oldest count."""
+Said = dict[int, list[_Bytes32]]
+"""The hashes of what an incarnation has said about members."""
+Ends = dict[int, list[_Bytes32]]
+"""The hashes of the entries with which an incarnation ends, more than one where it is forked."""
 _Name = Annotated[str, msgspec.Meta(max_length=NAME_CHARS_MAX)]
 
 
@@ -59,23 +62,27 @@ class Remove(_Body, frozen=True, kw_only=True):
 
     `said` names what the member has said about members up to the cut, and nothing else of its counts: whoever
     has its key could put another branch beside what was said.  None, as older versions say, counts it all.
+    `ends` are where the feeds end that count, for the same reason (`branches`); an incarnation of the cut
+    that is not among them is cut by its number alone, as are all without `said`.
     """
 
     member: _Bytes32
     cut: Cut
     said: Said | None = None
+    ends: Ends | None = None
 
 
 class Revoke(_Body, frozen=True, kw_only=True):
     """Say that a key was stolen or lost: its author, the promised next key, stands in its place from now on.
 
     It has to be the first entry of a feed, so that nothing can be cut off in front of it.
-    `next` is the commitment of the key after this one; `said` is as in `Remove`.
+    `next` is the commitment of the key after this one; `said` and `ends` are as in `Remove`.
     """
 
     old: _Bytes32
     cut: Cut
     said: Said | None = None
+    ends: Ends | None = None
     next: _Bytes32 | None = None
 
 
@@ -102,8 +109,14 @@ _OPERATION = msgspec.msgpack.Decoder(RosterOperation)
 def encode(body: Genesis | RosterOperation) -> bytes:
     """Write the body of an entry of kind `genesis` or `roster`."""
     if isinstance(body, Remove | Revoke):
-        body = msgspec.structs.replace(body, cut=dict(sorted(body.cut.items())))
+        body = msgspec.structs.replace(
+            body, cut=dict(sorted(body.cut.items())), said=_sorted(body.said), ends=_sorted(body.ends)
+        )
     return _ENCODER.encode(body)
+
+
+def _sorted(hashes: dict[int, list[_Bytes32]] | None) -> dict[int, list[_Bytes32]] | None:
+    return None if hashes is None else {inc: sorted(hashes[inc]) for inc in sorted(hashes)}
 
 
 def genesis_of(entry: Entry) -> Genesis:

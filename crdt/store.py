@@ -85,6 +85,11 @@ class FeedStore:
         with self._reading() as tables:
             return {item.id: item.entry for item in tables.by_ids(ids)}
 
+    def voids(self, places: Sequence[int]) -> frozenset[int]:
+        """Tell which of some places have a void entry."""
+        with self._reading() as tables:
+            return tables.voids(places)
+
     def feed_entries(self, feed: FeedId, first: int = 1) -> Iterator[Entry]:
         """Walk a feed from a number on, forks side by side in the order of their hashes; void ones not."""
         after = (first - 1, b"\xff" * 32)

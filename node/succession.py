@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from crdt import roster
+from crdt.departure import departure_of
 from crdt.entries import Draft, EntryKind
 from crdt.errors import AtriumError
 from crdt.keys import commitment
@@ -72,9 +73,9 @@ def settle(feeds: FeedStore, heir: Identity, path: Path) -> Identity:
 
 
 def _revocation(feeds: FeedStore, found: Roster, old: bytes, next_commitment: bytes) -> Draft:
-    heads = feeds.heads(found.space)
-    cut = {head.feed.inc: head.seq for head in heads if head.feed.author == old}
-    body = roster.encode(Revoke(old=old, cut=cut, said=found.said_by(old), next=next_commitment))
+    cut, ends = departure_of(feeds, found.space, old)
+    revoke = Revoke(old=old, cut=cut, said=found.said_by(old), ends=ends, next=next_commitment)
+    body = roster.encode(revoke)
     return Draft(space=found.space, kind=EntryKind.ROSTER, body=body)
 
 

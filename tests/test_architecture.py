@@ -19,6 +19,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "crdt/sqlite.py",
         "crdt/store*.py",
         "crdt/feed_blobs.py",
+        "crdt/feed_branches.py",
         "crdt/feed_commit.py",
         "crdt/feed_tables.py",
         "crdt/feed_writer.py",

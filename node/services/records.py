@@ -22,7 +22,7 @@ from crdt.clock import pack, wall_ms
 from crdt.entries import Draft, EntryKind
 from crdt.errors import AtriumError, BadInput, Changed, IndexUnavailable, NotAllowed, NotFound, Unavailable
 from crdt.operations import Operation, Value
-from crdt.projection_feeds import valid
+from crdt.projection_feeds import operation_of, stamp
 from crdt.projects import project_id
 from crdt.record_rights import MODERATE
 from crdt.reducer import extend, reduce
@@ -93,7 +93,7 @@ def created(local: Local, committed: Committed) -> RecordView:
 
     space = committed.entry.home
     roster = local.feeds.roster(space)
-    state = reduce(valid([committed.entry], roster), roster)
+    state = reduce([_said(committed)], roster)
     if state is None:
         raise AssertionError("what this node has just created counts")
     return RecordView(
@@ -115,11 +115,19 @@ def change(
     if view.state.collaborative:
         operation = _as_edit(local, operation, reader.operations(view), roster)
     (committed,) = commit(local, [Write(space=view.space, operation=operation)])
-    (stamped,) = valid([committed.entry], roster)
-    state = extend(view.state, stamped, roster)
+    said = _said(committed)
+    state = extend(view.state, said, roster)
     if state is None:
-        state = reduce([*reader.operations(view), stamped], roster)
+        state = reduce([*reader.operations(view), said], roster)
     return msgspec.structs.replace(view, state=state or view.state)
+
+
+def _said(committed: Committed) -> Stamped:
+    """Give the operation that this node has just committed."""
+    operation = operation_of(committed.entry)
+    if operation is None:
+        raise AssertionError("what this node has just written can be read")
+    return stamp(committed.entry, operation)
 
 
 def collaborative(local: Local, space: bytes, creation: Operation) -> Operation:

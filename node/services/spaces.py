@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from crdt import roster
 from crdt.clock import milliseconds_of, wall_ms
+from crdt.departure import departure_of
 from crdt.entries import ZERO, Draft, EntryKind
 from crdt.errors import BadInput, IndexUnavailable, NotAllowed, NotFound
 from crdt.keys import fingerprint, node_id
@@ -137,7 +138,8 @@ def remove_member(local: Local, request: Request, progress: Progress) -> Documen
             _refuse_last_owner(found, key)
             if not found.may_remove(own, key):
                 raise NotAllowed(f"this node can't remove that member of `{found.label}`", hint=_OWNERS)
-            _say(feeds, space, Remove(member=key, cut=cut_of(feeds, space, key), said=found.said_by(key)))
+            cut, ends = departure_of(feeds, space, key)
+            _say(feeds, space, Remove(member=key, cut=cut, said=found.said_by(key), ends=ends))
     return _changed(local, space, key, is_new=is_new)
 
 
@@ -168,11 +170,6 @@ def find_member(found: Roster, named: str) -> bytes:
         hint = f"run `atrium spaces members {found.label}`"
         raise NotFound(f"{node_id(key)[:8]} is no member of `{found.label}`", hint=hint)
     return key
-
-
-def cut_of(feeds: FeedStore, space: bytes, author: bytes) -> dict[int, int]:
-    """Say how far each incarnation of an author is here, which is how far it will count."""
-    return {head.feed.inc: head.seq for head in feeds.heads(space) if head.feed.author == author}
 
 
 _OWNERS = "its owners are listed by `atrium spaces members`; ask a senior one"

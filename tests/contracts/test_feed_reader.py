@@ -13,25 +13,27 @@ from crdt.entries import Entry, EntryKind
 from crdt.errors import NotFound
 from crdt.feed_tables import FeedTables
 from crdt.projection_feeds import FeedReader
+from crdt.roster import Remove
 from crdt.sqlite import open_writer, transaction
 from crdt.store import open_store
 from tests.crdt.memory_feeds import MemoryFeeds
-from tests.crdt.signers import Feed, SeedSigner, add, genesis
+from tests.crdt.signers import START_MS, Feed, SeedSigner, add, genesis
 
 Take = Callable[[Sequence[Entry]], None]
 
 
 @dataclass(frozen=True)
 class Feeds:
-    """Feeds, and how entries come into them."""
+    """Feeds, how entries come into them in a certain order, and how they come from elsewhere."""
 
     reader: FeedReader
     take: Take
+    receive: Take
 
 
 def in_memory(_folder: Path) -> Iterator[Feeds]:
     feeds = MemoryFeeds()
-    yield Feeds(feeds, feeds.take)
+    yield Feeds(feeds, feeds.take, feeds.take)
 
 
 def in_store(folder: Path) -> Iterator[Feeds]:
@@ -45,7 +47,10 @@ def in_store(folder: Path) -> Iterator[Feeds]:
                     if tables.by_hash(entry.hash) is None:
                         tables.add_entry(entry)
 
-        yield Feeds(store, take)
+        def receive(entries: Sequence[Entry]) -> None:
+            assert store.receive(entry.raw for entry in entries).refused == []
+
+        yield Feeds(store, take, receive)
 
 
 OPENERS = {"memory": in_memory, "store": in_store}
@@ -139,3 +144,26 @@ def test_a_roster_knows_what_is_committed_and_is_the_same_object_until_there_is_
     after = feeds.reader.roster(feed.space)
     assert after is not before
     assert (before.knows(ben.public_key), after.knows(ben.public_key)) == (False, True)
+
+
+def test_void_is_what_lies_beyond_a_cut_or_beside_its_ends_once_these_are_here(
+    feeds: Feeds, feed: Feed
+) -> None:
+    ben = SeedSigner("ben")
+    joined = feed.roster(add(ben))
+    bens = Feed(ben, feed.space, inc=7, start_ms=START_MS + 9)
+    first, last, beyond = bens.records(3)
+    beside = bens.branch(first, EntryKind.RECORD, b"by a thief")
+    feeds.receive([*feed.entries, first, beside])
+    places = {item.entry.hash: item.id for item in feeds.reader.entries()}
+    assert feeds.reader.voids([*places.values(), 999]) == frozenset()
+    removal = feed.roster(
+        Remove(member=ben.public_key, cut={7: 2}, said={}, ends={7: [last.hash]}), hlc=beyond.hlc + 1
+    )
+    feeds.receive([removal])
+    assert feeds.reader.voids(list(places.values())) == frozenset()
+    feeds.receive([last])
+    assert feeds.reader.voids(list(places.values())) == {places[beside.hash]}
+    assert feeds.reader.voids([places[first.hash], places[joined.hash]]) == frozenset()
+    feeds.receive([feed.roster(add(ben), hlc=beyond.hlc + 2)])
+    assert feeds.reader.voids(list(places.values())) == frozenset()

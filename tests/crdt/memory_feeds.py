@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from crdt.branches import strays
 from crdt.entries import Entry, EntryKind
 from crdt.feed_tables import Committed
 from crdt.roster import Roster
@@ -67,6 +68,24 @@ class MemoryFeeds:
         """Give the entries at those places."""
         return {place: self._by_id[place] for place in ids if place in self._by_id}
 
+    def voids(self, places: Sequence[int]) -> frozenset[int]:
+        """Tell which of some places have a void entry, worked out from all entries."""
+        return frozenset(
+            place for place in places if place in self._by_id and self.is_void(self._by_id[place])
+        )
+
+    def is_void(self, entry: Entry) -> bool:
+        """Tell whether an entry counts for nothing by what is here."""
+        roster = self.roster(entry.home)
+        if roster.is_void(entry.author, entry.inc, entry.seq):
+            return True
+        ends = roster.ends(entry.author, entry.inc)
+        if not ends:
+            return False
+        of_feed = [item.entry for item in self._committed if item.entry.feed == entry.feed]
+        within = [one for one in of_feed if not roster.is_void(one.author, one.inc, one.seq)]
+        return entry.hash in strays(ends, {one.hash: one.prev for one in within})
+
     def entry(self, sha256: bytes) -> Committed | None:
         """Find an entry by its hash."""
         return next((item for item in self._committed if item.entry.hash == sha256), None)
@@ -76,3 +95,23 @@ class MemoryFeeds:
         if space not in self._rosters:
             self._rosters[space] = Roster.of(space, self._members.get(space, ()))
         return self._rosters[space]
+
+
+class ChainedFeeds(MemoryFeeds):
+    """Feeds in memory that commit an entry only behind the one that it follows, as a store does."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self._waiting: dict[bytes, list[Entry]] = {}
+        super().__init__(entries)
+
+    def take(self, entries: Iterable[Entry]) -> None:
+        """Commit entries behind what is there, and with each what has waited for it."""
+        for entry in entries:
+            ready = [entry]
+            while ready:
+                one = ready.pop()
+                if one.seq > 1 and one.prev not in self._hashes:
+                    self._waiting.setdefault(one.prev, []).append(one)
+                else:
+                    super().take([one])
+                    ready += self._waiting.pop(one.hash, ())

@@ -109,7 +109,7 @@ def reduced(feeds: FeedReader) -> States:
     """Work the states out from nothing but what the feeds hold now: what any projection must come to."""
     said: dict[tuple[bytes, str], list[Stamped]] = {}
     for item in feeds.entries():
-        for stamped in valid((item.entry,), feeds.roster(item.entry.home)):
+        for stamped in valid({item.id: item.entry}, feeds.voids([item.id])):
             said.setdefault((item.entry.home, stamped.operation.id), []).append(stamped)
     states = {key: reduce(stamped, feeds.roster(key[0])) for key, stamped in said.items()}
     return {key: _hash(state) for key, state in states.items() if state is not None}

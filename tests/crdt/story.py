@@ -1,8 +1,9 @@
 """Stories: what a few people write into one space, with everything that makes merging hard, from a seed.
 
 Rare things are common here: everybody works from an old view, clocks stand at the same few readings, people
-are removed with cuts in the middle of what they said and come back, feeds fork, records are claimed by
-several, bodies are erased, and some of what is written is of no known type, not allowed, or no operation.
+are removed with cuts in the middle of what they said, or with one of its branches, and come back, feeds
+fork, records are claimed by several, bodies are erased, and some of what is written is of no known type, not
+allowed, or no operation.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Story:
                 self._fork,
                 self._erase,
             ),
-            (5, 12, 2, 2, 1, 1, 1),
+            (5, 12, 2, 2, 1, 3, 1),
         )[0]
         tell()
 
@@ -93,10 +94,20 @@ class Story:
         if fate < 0.5:
             self._add(author)
         elif fate < 0.9:
-            kept = self._random.randint(0, len(author.entries))
-            self._by_ann(Remove(member=author.key, cut={author.feed.inc: kept}))
+            here = len(author.entries)
+            kept = self._random.choice((here, self._random.randint(0, here)))
+            ends = self._ends(author, kept)
+            removal = Remove(member=author.key, cut={author.feed.inc: kept}, said={}, ends=ends)
+            self._by_ann(removal)
         else:
             self._by_ann(Label(label=f"label {fate}"))
+
+    def _ends(self, author: Author, kept: int) -> dict[int, list[bytes]] | None:
+        """Name the last entry within a cut, or some branch, or both, or nothing."""
+        said = author.entries[max(kept - 1, 0) : kept]
+        branches = [branch for branch in self._branches if branch.author == author.key]
+        ends = self._random.choice((said, said, [*said, *branches[:1]], branches[-1:], None))
+        return None if ends is None else {author.feed.inc: [entry.hash for entry in ends]}
 
     def _add(self, author: Author) -> None:
         rights: tuple[Right, ...] = self._random.choice((ALL_RIGHTS, ("read", "append")))

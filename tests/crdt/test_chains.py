@@ -169,6 +169,27 @@ def test_a_removed_member_s_further_entries_are_refused_and_cost_nothing(verific
     assert set(bens.entries[:2]) < set(node.committed.values())
 
 
+def test_once_the_ends_of_a_removed_member_s_feed_are_here_nothing_new_comes_into_it(
+    verifications: list[Entry],
+) -> None:
+    home = genesis(ANNA)
+    home.roster(add(BEN))
+    bens = Feed(BEN, home.space, inc=3, start_ms=START_MS + 9)
+    first, *_, last = bens.records(3)
+    removal = Remove(member=BEN.public_key, cut={3: 3, 4: 9}, said={}, ends={3: [last.hash], 4: [b"?" * 32]})
+    home.roster(removal, hlc=last.hlc + 1)
+    stolen = bens.branch(first, EntryKind.RECORD, b"by a thief")
+    behind = Feed(BEN, home.space, inc=4, start_ms=START_MS + 9).records(1)[0]
+    node = MemoryChains()
+    node.receive([*home.entries, first])
+    assert outcome(node, behind) == (Outcome.COMMITTED, None), "its end is not here yet"
+    node.receive(bens.entries)
+    verifications.clear()
+    assert outcome(node, stolen) == (Outcome.REFUSED, Reason.VOID)
+    assert verifications == []
+    assert outcome(node, last) == (Outcome.KNOWN, None)
+
+
 def test_a_member_that_comes_back_in_the_same_batch_is_welcome() -> None:
     home = genesis(ANNA)
     home.roster(add(BEN))

@@ -12,7 +12,7 @@ import pytest
 from crdt import operations
 from crdt.chains import Reason
 from crdt.clock import pack, wall_ms
-from crdt.entries import Draft, Entry, EntryKind, FeedId, parse
+from crdt.entries import Draft, Entry, EntryKind, FeedId, Position, parse, seal
 from crdt.errors import NotAllowed
 from crdt.operations import Operation, minted
 from crdt.pending import PendingTable
@@ -181,6 +181,44 @@ def test_what_a_removed_member_said_beyond_the_cut_counts_nowhere(tmp_path: Path
             assert store.pending() == []
             found.append([head for head in store.heads() if head.feed.space == anna.space])
     assert found[0] == found[1]
+
+
+def test_whoever_has_a_removed_member_s_key_can_put_nothing_beside_what_was_said(tmp_path: Path) -> None:
+    anna = space_of_anna()
+    ben = member(BEN, anna)
+    said = ben.records(4)
+    removal = Remove(member=BEN.public_key, cut={ben.inc: 4}, said={}, ends={ben.inc: [said[-1].hash]})
+    anna.roster(removal, hlc=said[-1].hlc + 1)
+    stolen = ben.branch(said[0], EntryKind.RECORD, b"by a thief")
+    further = seal(
+        EntryKind.RECORD, b"more", Position(feed=ben.id, seq=3, prev=stolen.hash, hlc=2**60), ben.signer
+    )
+    everything = [*anna.entries, *said, stolen]
+    found = []
+    for number in range(12):
+        order = list(everything)
+        random.Random(number).shuffle(order)  # noqa: S311 - a replayable order
+        with closing(open_feeds(tmp_path / f"{number}.db")) as store:
+            for entry in order:
+                store.receive(raws(entry))
+            assert store.forks() == []
+            assert hashes(store, ben.id) == [entry.hash for entry in said]
+            assert [error.detail for error in store.receive(raws(further)).refused] != []
+            found.append([head for head in store.heads() if head.feed.space == anna.space])
+    assert all(heads == found[0] for heads in found)
+
+
+def test_a_thief_erases_nothing_beside_what_was_said(store: FeedStore) -> None:
+    anna = space_of_anna()
+    ben = member(BEN, anna)
+    said = ben.records(4)
+    removal = Remove(member=BEN.public_key, cut={ben.inc: 4}, said={}, ends={ben.inc: [said[-1].hash]})
+    anna.roster(removal, hlc=said[-1].hlc + 1)
+    erasure = ben.branch(said[1], EntryKind.ERASE, said[0].hash)
+    store.receive(raws(*anna.entries, *said, erasure))
+    found = store.entry(said[0].hash)
+    assert found is not None
+    assert found.entry.body == said[0].body
 
 
 def test_who_was_let_in_by_what_is_void_counts_nowhere(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from crdt import migrations
 from crdt.chains import Place
 from crdt.entries import EntryKind, FeedId
 from crdt.errors import Damaged
+from crdt.feed_branches import BranchTables
 from crdt.feed_tables import FeedTables
 from crdt.sqlite import open_writer
 from tests.crdt.signers import Feed, SeedSigner
@@ -64,22 +65,18 @@ def test_an_incarnation_may_have_all_its_bits(tables: FeedTables) -> None:
     assert not tables.is_taken(FeedId(SPACE, ANNA.public_key, 1), 1)
 
 
-def test_what_is_void_counts_neither_in_the_extent_nor_in_walks(tables: FeedTables) -> None:
+def test_what_is_void_counts_not_in_walks(tables: FeedTables) -> None:
     feed = Feed(ANNA, SPACE)
     entries = [feed.say(EntryKind.TAIL, bytes([number])) for number in range(5)]
     for entry in entries:
         tables.add_entry(entry)
     row = tables.feed(feed.id)
     assert row is not None
-    assert tables.void_beyond(row.id, 3)
-    assert not tables.void_beyond(row.id, 3), "nothing changes a second time"
-    assert tables.extent(row.id) == (3, 3)
-    assert tables.leaves(row.id) == [entries[2].hash]
+    BranchTables(tables.connection).void(row.id, 3, frozenset())
     assert [item.entry for item in tables.of_feed(row.id, (0, b""), 9)] == entries[:3]
     assert [item.entry for item in tables.manifests(0, 9)] == entries[:3]
-    assert tables.top(row.id) == 5
-    assert tables.void_beyond(row.id, 4)
-    assert tables.extent(row.id) == (4, 4)
+    places = [item.id for item in tables.page(0, None, 9)]
+    assert tables.voids([*places, 999]) == frozenset(places[3:])
 
 
 def test_an_erased_body_leaves_an_entry_that_is_still_itself(tables: FeedTables) -> None:

@@ -151,6 +151,33 @@ def test_a_removal_has_what_its_member_touched_reduced_again_and_nothing_else(
             assert left == {one.id for one in own[:2]}
 
 
+@pytest.mark.parametrize("kind", [EntryKind.RECORD, EntryKind.SEGMENT])
+@pytest.mark.parametrize("is_new_process", [False, True])
+def test_what_a_thief_put_beside_a_removed_member_s_words_goes_when_their_end_comes(
+    path: Path, ann: Author, kind: EntryKind, *, is_new_process: bool
+) -> None:
+    ben = Author("ben", ann.space, later_ms=1_000)
+    ann.feed.roster(add(ben.signer))
+    own, touched = ben.memory(), ann.memory("before")
+    last = ben.feed.say(kind, b"the end")
+    thief = Author("ben", ann.space, later_ms=1_000)
+    thief.feed.entries[:] = [own.entry]
+    theirs, changed = thief.memory("by a thief"), thief.change(touched, text="by a thief")
+    removal = Remove(member=ben.key, cut={ben.feed.inc: 3}, said={}, ends={ben.feed.inc: [last.hash]})
+    ann.feed.roster(removal, hlc=pack(START_MS + 60_000))
+    feeds = MemoryFeeds([*ann.entries, own.entry, theirs.entry, changed.entry])
+    with following(path, feeds) as projector:
+        with reader_of(path, feeds) as reader:
+            assert reader.get(theirs.id).state.text == "by a thief"
+        feeds.take([last])
+        if is_new_process:
+            projector.close()
+        projector.catch_up()
+        with reader_of(path, feeds) as reader:
+            assert reader.get(touched.id).state.text == "before"
+            assert [view.id for view in reader.with_ids([own.id, theirs.id])] == [own.id]
+
+
 def test_what_was_erased_is_reduced_away_and_stays_away(path: Path, ann: Author) -> None:
     made = ann.memory("one")
     leak = ann.change(made, text="a secret")

@@ -199,7 +199,7 @@ def test_a_thief_of_a_revoked_key_says_nothing_more_beside_what_was_said() -> No
     ben.roster(add(CARA, ["read"]))
     before = Roster.of(home.space, [*home.entries, *ben.entries])
     said = before.said_by(B)
-    assert said == [entry.hash for entry in ben.entries]
+    assert said == {ben.inc: [entry.hash for entry in ben.entries]}
     forged = [ben.branch(after, 2, encode(add(LATER, owner=True))) for after in (None, first)]
     heir = Feed(NEXT, home.space, start_ms=2 * (home.entries[-1].hlc >> 16))
     honest = [*home.entries, *ben.entries]
@@ -227,7 +227,7 @@ def test_a_removal_that_names_nothing_that_was_said_counts_all_up_to_its_cut() -
     home.roster(add(BEN, owner=True))
     ben = Feed(BEN, home.space, start_ms=home.entries[-1].hlc >> 16)
     ben.roster(add(CARA, ["read"]))
-    for said, is_known in ((None, True), ([], False)):
+    for said, is_known in ((None, True), ({}, False)):
         ending = home.branch(
             home.entries[-1], 2, encode(Remove(member=B, cut={ben.inc: 1}, said=said)), hlc=2**60
         )

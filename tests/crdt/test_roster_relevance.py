@@ -92,4 +92,4 @@ def test_what_a_plain_member_piles_up_is_never_folded() -> None:
         assert folded == []
         Roster.of(home.space, home.entries + bens.entries)
     assert set(folded) == {anna.public_key}
-    assert len(roster.said_by(ben.public_key)) == 60
+    assert [len(said) for said in roster.said_by(ben.public_key).values()] == [60]

@@ -62,6 +62,7 @@ def check(world: World) -> int:
         if view != views[0]:
             raise Violation("same view", f"{machine.name}: {_difference(view, views[0])}")
         _no_forgery(world, machine)
+        _no_theft(world, machine)
         _nothing_erased_by_mallory(world, machine)
         _clocks_rise(machine)
         _nothing_private(world, machine)
@@ -88,18 +89,31 @@ def _counted(world: World, machine: Machine) -> set[bytes]:
 
 
 def _acknowledged(world: World, among: list[Machine]) -> None:
-    roster = _roster(world)
+    roster, everything = _roster(world), _everything(world, among)
     for _, entry in world.ledger.kept.values():
-        if entry.home != world.space or not _counts(roster, entry):
+        if entry.home != world.space or everything.is_void(entry):
+            continue
+        if not roster.may(entry.author, "append", entry.hlc):
             continue
         for machine in among:
             if machine.store.entry(entry.hash) is None:
                 raise Violation("what is acknowledged is everywhere", f"{machine.name} lacks {_named(entry)}")
 
 
-def _counts(roster: Roster, entry: Entry) -> bool:
-    is_void = roster.is_void(entry.author, entry.inc, entry.seq)
-    return not is_void and roster.may(entry.author, "append", entry.hlc)
+def _everything(world: World, among: list[Machine]) -> MemoryFeeds:
+    """Give all that anybody has of the space, void or not, and what is acknowledged."""
+    of_all = [item.entry for machine in among for item in machine.store.entries()]
+    of_all += [entry for _, entry in world.ledger.kept.values()]
+    return MemoryFeeds(entry for entry in of_all if entry.home == world.space)
+
+
+def _no_theft(world: World, machine: Machine) -> None:
+    """See that nothing counts of what a thief put beside a removed member's words."""
+    roster, counted = _roster(world), _counted(world, machine)
+    for sha256, stolen in world.thief.stolen.items():
+        is_still_cut = roster.ends(stolen.feed.author, stolen.feed.inc) == stolen.ends
+        if is_still_cut and sha256 in counted and stolen.ends <= machine.hashes():
+            raise Violation("a thief adds nothing", f"feed {stolen.feed.inc:016x} on {machine.name}")
 
 
 def _view(world: World, machine: Machine) -> View:
@@ -188,10 +202,11 @@ def _parts(raws: list[bytes], random: Random) -> Iterator[list[bytes]]:
 
 
 def _forks(world: World) -> int:
-    """See that no feed is forked but by who went on from the same disk twice, and by Mallory."""
+    """See that no feed is forked but by who went on from the same disk twice, by Mallory and by the thief."""
     forks = world.owner.store.forks()
+    may_fork = world.may_fork | {stolen.feed.inc for stolen in world.thief.stolen.values()}
     for feed in forks:
-        if feed.inc not in world.may_fork and feed.author != world.forger.mallory.public_key:
+        if feed.inc not in may_fork and feed.author != world.forger.mallory.public_key:
             raise Violation("no feed is forked by itself", f"feed {feed.inc:016x}")
     return len(forks)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
 from dataclasses import dataclass
 from unittest import mock
 
@@ -118,19 +117,6 @@ def _go_on(self: OwnFeeds, tables: FeedTables) -> dict[bytes, _End]:
     return self._ends
 
 
-class _Lenient(Roster):
-    """Knows of no cut."""
-
-    is_void = staticmethod(lambda *_: False)  # type: ignore[assignment]
-
-
-def _level_without_cuts(self: Follower, spaces: Iterable[bytes]) -> dict[bytes, Roster]:
-    rosters = {space: copy(roster) for space, roster in _level(self, spaces).items()}
-    for roster in rosters.values():
-        roster.__class__ = _Lenient
-    return rosters
-
-
 def _as_of_its_clock(self: Roster, entry: Entry) -> bool:
     return self.may(entry.author, "append", entry.hlc) or self.takes_over(entry)
 
@@ -142,6 +128,7 @@ def _fault(name: str, target: str, broken: object, *invariants: str) -> Fault:
 SAME_ENTRIES, SAME_VIEW = "same entries", "same view"
 AMOUNTS = "the view is what its entries amount to"
 FRESH_VIEW, FRESH_ENTRIES = "a fresh node has the same view", "a fresh node has the same entries"
+THEFT = "a thief adds nothing"
 COMMITTED, VISIBLE = "no forgery is committed", "no forgery is visible"
 
 FAULTS = (
@@ -173,11 +160,19 @@ FAULTS = (
     _fault("no moderator check", "crdt.record_rights.is_admitted", lambda *_: True, VISIBLE),
     _fault(
         "void entries count",
-        "crdt.projection_follow.Follower._level",
-        _level_without_cuts,
+        "crdt.store.FeedStore.voids",
+        lambda *_: frozenset(),
         SAME_VIEW,
         AMOUNTS,
         FRESH_VIEW,
+    ),
+    _fault(
+        "ends of removed members are not asked for",
+        "crdt.feed_commit.FeedCommitter._void_strays",
+        lambda *_: None,
+        THEFT,
+        SAME_ENTRIES,
+        FRESH_ENTRIES,
     ),
     _fault(
         "the future at once",

@@ -50,6 +50,7 @@ WEIGHTS = {
     "change_members": 1.5,
     "succeed": 0.2,
     "forge": 5,
+    "steal": 2,
     "set_clock": 0.7,
     "retry": 1,
 }
@@ -62,6 +63,7 @@ THEMES: dict[Theme, dict[str, float]] = {
     Theme.MEMBERS: {"change_members": 4, "succeed": 2},
     Theme.APART: {"part": 5, "rejoin": 2, "write_at_once": 3},
     Theme.FORGERY: {"forge": 4},
+    Theme.THEFT: {"steal": 15, "change_members": 6, "write": 1.5, "deliver": 2, "offer": 2, "forge": 0.2},
 }
 """What a theme changes about that."""
 CRASH_RATE = 0.02
@@ -307,6 +309,14 @@ class Schedule:
         if message is not None and machine is not None:
             self._world.network.send("forger", machine.name, wire.encode(message))
             self._world.count("forgeries")
+
+    def _steal(self) -> None:
+        owner = self._world.owner
+        roster = self._world.roster_at(owner) if owner.is_on else None
+        message = None if roster is None else self._world.thief.message(roster)
+        if message is not None:
+            self._world.network.send("thief", self._world.whom_to_deceive().name, wire.encode(message))
+            self._world.count("thefts")
 
     def _set_clock(self) -> None:
         machine = self._any()

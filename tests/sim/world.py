@@ -20,6 +20,7 @@ from tests.sim.failures import Violation
 from tests.sim.forger import Forger
 from tests.sim.machine import Clock, Machine, heir_of
 from tests.sim.network import Network
+from tests.sim.thief import Thief
 from tests.sim.workload import User
 from tests.sim.writer import Moment
 
@@ -39,6 +40,7 @@ class Theme(StrEnum):
     MEMBERS = "changes of membership"
     APART = "partitions"
     FORGERY = "forgery"
+    THEFT = "removed members' keys in a thief's hands"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,7 @@ class Plan:
         return cls(
             theme=theme,
             machines=random.randint(3, 6),
-            has_changes=theme is Theme.MEMBERS or random.random() < 0.5,
+            has_changes=theme in (Theme.MEMBERS, Theme.THEFT) or random.random() < 0.5,
             grain_ms=MINUTE_MS if is_exact else random.choice((1, 1, 1_000, MINUTE_MS)),
             skew_ms=(0, 0) if is_exact else random.choice(SKEWS_MS),
             loss=random.choice((0.0, 0.1, 0.4)),
@@ -127,6 +129,8 @@ class World:
             self.machines[signer.name].start()
         self.space = self._found(signers)
         self.forger = Forger(random, self.space, self._known, lambda: self.true_ms)
+        heirs = [heir_of(signer.name) for signer in signers]
+        self.thief = Thief(random, self._known, {one.public_key: one for one in (*signers, *heirs)})
         self.owner.say([self.roster_draft(add(self.forger.mallory, ("read", "append")))])
         self.owner.commit()
         for machine in self.machines.values():
@@ -162,6 +166,12 @@ class World:
             return False
         named = [key for key, member in roster.members.items() if not member.removed]
         return peer.key in named or commitment(peer.key) in map(roster.promise_of, named)
+
+    def whom_to_deceive(self) -> Machine:
+        """Give a machine that is on, if possible one that lacks an end of what the thief continued last."""
+        *_, last = self.thief.stolen.values()
+        running = self.running()
+        return self.random.choice([one for one in running if not last.ends <= one.hashes()] or running)
 
     def is_owner(self, machine: Machine) -> bool:
         """Tell whether a machine owns the space, as far as it knows."""
