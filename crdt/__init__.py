@@ -5,7 +5,6 @@ can be made again from them.
 
     entries, keys         one signed entry: fixed header, body, signature; which keys are acceptable
     roster, chains        who belongs to a space; which foreign entries are taken, and in what order
-    branches, departure   which branch counts of a removed member's feed, and what a removal says of that
     pages, have           how feeds travel (pycrdt), and how two nodes tell what the other lacks
     operations, records   one change to one record; what a record of each type may say
     reducer, merge_text   what a set of operations amounts to: here every conflict is decided
@@ -38,10 +37,9 @@ entry of the same chain, is good, and the author stands on the space's roster, w
 (`roster`).  The id of a memory, task or message is derived from its creator's key (`operations.minted`), so
 nobody can claim another's record by an earlier clock; statements, edges and projects are named by what they
 say.  What an author may change, the reducer asks the roster.  Who steals the key of a removed member can
-still sign; but the removal names how far each feed counts and the entries that it ends with, and what lies
-beyond or leads to none of these is void on every node (`branches`).  Foreign page documents are opened
-beside, read, checked and written again by us (`pages`): a raw CRDT update is never applied to anything that
-lasts.
+still sign; but a removal names the ends of each feed, and what leads to none of these is void (`branches`).
+Foreign page documents are opened beside, read, checked and written again by us (`pages`): a raw CRDT update
+is never applied to anything that lasts.
 
 Seams
 -----
