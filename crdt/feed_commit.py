@@ -10,6 +10,7 @@ became void comes back with the next copy of its entry, since other nodes never 
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
@@ -61,12 +62,14 @@ class FeedCommitter:
         self.blobs = BlobTables(connection)
         self.branches = BranchTables(connection)
         self._own = own
+        self._opening = secrets.token_bytes(16)
 
     def write(self, drafts: Sequence[Draft], fragments: Fragments) -> list[Committed]:
         """Seal drafts and commit them, with fragments that wait; makes the node's own spaces first.
 
         Not where all is about membership: a key that takes another's place has its spaces only thereby.
         """
+        self.tables.begin_opening(self._opening)
         if not drafts or any(draft.kind != EntryKind.ROSTER for draft in drafts):
             self.make_own_spaces()
         committed = [self._seal(draft) for draft in drafts]
@@ -89,6 +92,7 @@ class FeedCommitter:
 
     def receive(self, entries: Sequence[Entry], verified: Collection[bytes]) -> Received:
         """Admit entries of others; `verified` has the hashes of those that their authors surely vouch for."""
+        self.tables.begin_opening(self._opening)
         erased = (e.body for e in entries if e.kind == EntryKind.ERASE and e.body is not None)
         again = [
             *self.waiting.due(self._now_ms()),

@@ -3,8 +3,9 @@
 Every statement on these tables is here, and no decision: who calls has a connection, and a transaction
 where it writes.  Faults of SQLite come through as they are; `store` and `feed_writer` translate them.
 
-`entries.id` is the order in which this node committed, and the watermark of everything that follows.
-Which entries are void is told by `feed_branches`.
+`entries.id` is the order in which this node committed, and the watermark of everything that follows.  After
+an older copy of the file was put back, places are given again; `openings` tells that apart.  Which entries
+are void is told by `feed_branches`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,12 @@ from crdt.errors import Damaged, EntryRefused
 NAME = "canonical/feeds.db"
 
 _HEAD = "SELECT coalesce(max(id), 0) FROM entries"
+_BEGIN = """
+INSERT INTO openings (place, token) SELECT (SELECT coalesce(max(id), 0) + 1 FROM entries), ?1
+WHERE NOT EXISTS (SELECT 1 FROM openings WHERE token = ?1)
+ON CONFLICT (place) DO UPDATE SET token = excluded.token
+"""
+_OPENING = "SELECT token FROM openings WHERE place <= ? ORDER BY place DESC LIMIT 1"
 _LAST_HLC = "SELECT coalesce(max(hlc), 0) FROM entries"
 _PAGE = "SELECT id, hash, header, body, signature FROM entries WHERE id > ? ORDER BY id LIMIT ?"
 _PAGE_OF_KINDS = """
@@ -155,6 +162,15 @@ class FeedTables:
     def head(self) -> int:
         """Tell the place of the newest entry, 0 for none."""
         return self._number(_HEAD)
+
+    def begin_opening(self, token: bytes) -> None:
+        """Note that an opening of the store commits from the next place on; once for all of its commits."""
+        self.connection.execute(_BEGIN, (token,))
+
+    def opening(self, place: int) -> bytes:
+        """Tell which opening of the store committed what is at a place; empty where that was not noted."""
+        found = self.connection.execute(_OPENING, (place,)).fetchone()
+        return b"" if found is None else bytes(found[0])
 
     def last_hlc(self) -> int:
         """Tell the highest reading of a clock among the entries, 0 for none."""

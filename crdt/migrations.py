@@ -4,7 +4,8 @@
 applies them: importing it costs more than a whole search.
 
 Version 1 had the archive's manifests as rows of their own, unsigned.  Version 2 has signed feeds.  A manifest
-keeps its place and its clock, so whatever followed the log goes on where it was.
+keeps its place and its clock, so whatever followed the log goes on where it was.  Version 3 notes which
+opening of the store committed what.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from crdt.sqlite import transaction
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
-VERSION = 2
+VERSION = 3
 
 _CREATE_MANIFESTS = """
 CREATE TABLE manifests (
@@ -103,6 +104,7 @@ _CREATE_FEEDS = (
     "CREATE INDEX pending_due ON pending (due_ms) WHERE due_ms IS NOT NULL",
     "CREATE INDEX pending_erasures ON pending (id) WHERE kind = 9",
 )
+_CREATE_OPENINGS = "CREATE TABLE openings (place INTEGER PRIMARY KEY, token BLOB NOT NULL UNIQUE) STRICT"
 _MANIFESTS = "SELECT seq, hlc, body FROM manifests ORDER BY seq"
 _DROP_MANIFESTS = "DROP TABLE manifests"
 
@@ -136,6 +138,10 @@ def migrate(connection: sqlite3.Connection, founder: Founder | None = None) -> N
     @steps()
     def signed_feeds(database: Database) -> None:
         _sign_manifests(database.conn, founder)
+
+    @steps()
+    def openings(database: Database) -> None:
+        database.conn.execute(_CREATE_OPENINGS)
 
     database = Database(connection)
     with transaction(connection):

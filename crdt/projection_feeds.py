@@ -38,6 +38,14 @@ class FeedReader(Protocol):
         """Tell the place of the newest entry, 0 where there is none."""
         ...
 
+    def opening(self, place: int) -> bytes:
+        """Name the opening of the feeds for writing in which the entry at a place was committed.
+
+        After an older copy of the feeds was put back, places are given a second time, perhaps to the same
+        entry behind others; they are then of another opening.
+        """
+        ...
+
     def entries(self, after: int = 0, kinds: Sequence[int] | None = None) -> Iterator[CommittedEntry]:
         """Walk the entries behind a place in commit order; closing the iterator early is fine."""
         ...

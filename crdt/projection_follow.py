@@ -43,7 +43,7 @@ class Batch:
 
     items: list[CommittedEntry]
     end: int
-    end_hash: bytes
+    end_mark: bytes
     head: int
 
 
@@ -84,8 +84,8 @@ class Follower:
 
     def is_of_these_feeds(self) -> bool:
         """Tell whether the entry at the watermark is the one that the rows were made up to."""
-        place, entry_hash = self._ledger.watermark()
-        return place == 0 or self._hash_at(place) == entry_hash
+        place, mark = self._ledger.watermark()
+        return place == 0 or self._mark_at(place) == mark
 
     def next_batch(self) -> Batch | None:
         """Read what follows the watermark, at most 500 entries; None where the rows are level."""
@@ -96,8 +96,7 @@ class Follower:
         items, is_last = _bounded(self._feeds.entries(watermark, _KINDS))
         last = items[-1].id if items else watermark
         end = max(head, last) if is_last else last
-        end_hash = items[-1].entry.hash if end == last and items else self._hash_at(end)
-        return Batch(items=items, end=end, end_hash=end_hash, head=max(head, end))
+        return Batch(items=items, end=end, end_mark=self._mark_at(end), head=max(head, end))
 
     def apply(self, batch: Batch) -> int:
         """Reduce and write a batch; return how many operations it had."""
@@ -120,7 +119,7 @@ class Follower:
             for place in erased:
                 self._ledger.mark_stale(place)
             self._ledger.count_unreadable(records - applied)
-            self._ledger.set_watermark(batch.end, batch.end_hash)
+            self._ledger.set_watermark(batch.end, batch.end_mark)
         self.refresh()
         if erased:
             self._fold()
@@ -237,9 +236,10 @@ class Follower:
             yield from [(row, stamped.pop(row)) for row in list(stamped)[:-1]]
         yield from stamped.items()
 
-    def _hash_at(self, place: int) -> bytes:
+    def _mark_at(self, place: int) -> bytes:
+        """Tell what is at a place of these feeds, and nowhere in others."""
         entry = self._feeds.by_ids((place,)).get(place)
-        return b"" if entry is None else entry.hash
+        return b"" if entry is None else entry.hash + self._feeds.opening(place)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

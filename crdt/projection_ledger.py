@@ -63,14 +63,14 @@ class Ledger:
         self._numbers: dict[bytes, int] = {}
 
     def watermark(self) -> tuple[int, bytes]:
-        """Give the place in the feeds that the rows are level with, and the hash of the entry there."""
+        """Give the place in the feeds that the rows are level with, and what was noted of the entry there."""
         rows = (self._database.execute(_META, (key,)).fetchone() for key in ("watermark", "watermark_hash"))
         (place,), (entry,) = rows
         return place, entry
 
-    def set_watermark(self, place: int, entry: bytes) -> None:
+    def set_watermark(self, place: int, mark: bytes) -> None:
         """Move the watermark."""
-        self._database.executemany(_SET_META, ((place, "watermark"), (entry, "watermark_hash")))
+        self._database.executemany(_SET_META, ((place, "watermark"), (mark, "watermark_hash")))
 
     def count_unreadable(self, count: int) -> None:
         """Count entries of records that hold no operation."""

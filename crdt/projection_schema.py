@@ -1,6 +1,6 @@
 """The tables of `derived/projection.db` and how it is opened.
 
-    meta       the watermark with the hash of its entry, the last change_seq, the generation, counts
+    meta       the watermark with hash and opening of its entry, the last change_seq, the generation, counts
     spaces     every space that has records, with its roster's kind and label
     standings  what each member of a space may, as of the reduction of the space's rows
     authors    keys of those who wrote

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -71,9 +72,13 @@ class FeedStore:
 
     def entries(self, after: int = 0, kinds: Sequence[int] | None = None) -> Iterator[Committed]:
         """Walk entries after a place in the order of their commits, void ones too."""
-        while page := self._page(after, kinds):
+        while page := self.read(partial(FeedTables.page, after=after, kinds=kinds, limit=PAGE_ENTRIES)):
             yield from page
             after = page[-1].id
+
+    def opening(self, place: int) -> bytes:
+        """Tell which opening of the store committed what is at a place."""
+        return self.read(lambda tables: tables.opening(place))
 
     def entry(self, sha256: bytes) -> Committed | None:
         """Find an entry by its hash."""
@@ -147,7 +152,7 @@ class FeedStore:
 
     def manifests(self, after: int = 0) -> Iterator[Committed]:
         """Walk the archive's manifests (kinds 4 to 7) of all authors after a place."""
-        while page := self._manifest_page(after):
+        while page := self.read(partial(FeedTables.manifests, after=after, limit=PAGE_ENTRIES)):
             yield from page
             after = page[-1].id
 
@@ -285,18 +290,10 @@ class FeedStore:
         verified = vouched(new)
         return writing.writer.run(lambda c: writing.on(c).receive(entries, verified), max(len(entries), 1))
 
-    def _page(self, after: int, kinds: Sequence[int] | None) -> list[Committed]:
-        with self._reading() as tables:
-            return tables.page(after, kinds, PAGE_ENTRIES)
-
     def _page_of_feed(self, read: ReadFeed[T], feed: FeedId, after: tuple[int, bytes]) -> list[T]:
         with self._reading() as tables:
             row = tables.feed(feed)
             return [] if row is None else read(tables, row.id, after, PAGE_ENTRIES)
-
-    def _manifest_page(self, after: int) -> list[Committed]:
-        with self._reading() as tables:
-            return tables.manifests(after, PAGE_ENTRIES)
 
     def _own_space(self, kind: SpaceKind) -> bytes:
         found, writing = self._find_own(kind), self._writing

@@ -146,6 +146,15 @@ def test_a_roster_knows_what_is_committed_and_is_the_same_object_until_there_is_
     assert (before.knows(ben.public_key), after.knows(ben.public_key)) == (False, True)
 
 
+def test_what_is_committed_in_one_opening_is_of_that_opening(feeds: Feeds, feed: Feed) -> None:
+    feed.records(2)
+    feeds.receive(feed.entries[:1])
+    feeds.receive(feed.entries)
+    found = {feeds.reader.opening(item.id) for item in feeds.reader.entries()}
+    assert len(found) == 1
+    assert found.pop()
+
+
 def test_void_is_what_lies_beyond_a_cut_or_beside_its_ends_once_these_are_here(
     feeds: Feeds, feed: Feed
 ) -> None:

@@ -64,6 +64,10 @@ class MemoryFeeds:
             if kinds is None or item.entry.kind in kinds:
                 yield item
 
+    def opening(self, _place: int) -> bytes:
+        """Name the one opening that there is."""
+        return b"memory"
+
     def by_ids(self, ids: Sequence[int]) -> dict[int, Entry]:
         """Give the entries at those places."""
         return {place: self._by_id[place] for place in ids if place in self._by_id}

@@ -15,13 +15,13 @@ import pytest
 
 from crdt import migrations
 from crdt.clock import pack
-from crdt.entries import is_signed
+from crdt.entries import Draft, EntryKind, is_signed
 from crdt.errors import Damaged, OlderVersion, Unavailable
 from crdt.manifests import Manifest, Segment, Supersede, Tail, Tombstone
 from crdt.segments import Body
 from crdt.sqlite import open_writer
 from crdt.store import open_store
-from tests.crdt.logs import open_log
+from tests.crdt.logs import open_feeds, open_log
 from tests.crdt.older_store import make_older_store
 from tests.crdt.samples import bodies
 from tests.crdt.signers import SeedSigner
@@ -42,7 +42,7 @@ def test_a_new_store_has_the_strict_tables_and_their_version(tmp_path: Path) -> 
         migrations.migrate(connection)
         assert migrations.version_of(connection) == migrations.VERSION
         found = dict(connection.execute(TABLES).fetchall())
-    assert found == dict.fromkeys(("feeds", "entries", "pending", "tails", "wanted"), 1)
+    assert found == dict.fromkeys(("feeds", "entries", "openings", "pending", "tails", "wanted"), 1)
 
 
 def test_migrating_again_changes_nothing(tmp_path: Path) -> None:
@@ -84,9 +84,26 @@ def test_a_store_of_a_newer_program_is_refused_to_readers_and_writers(tmp_path: 
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {migrations.VERSION + 1}")
     for writable in (True, False):
-        with pytest.raises(Unavailable, match=r"version 3, this program knows 2") as caught:
+        with pytest.raises(Unavailable, match=r"version \d, this program knows \d") as caught:
             open_store(path, writable=writable)
         assert caught.value.hint == "update this program"
+
+
+def test_a_store_of_version_2_keeps_its_entries_and_notes_openings_from_then_on(tmp_path: Path) -> None:
+    path = tmp_path / "feeds.db"
+    with closing(open_feeds(path)) as store:
+        store.home()
+        before = list(store.entries())
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DROP TABLE openings")
+        connection.execute("DELETE FROM _sqlite_migrations WHERE name = 'openings'")
+        connection.execute("PRAGMA user_version = 2")
+    with closing(open_feeds(path)) as store:
+        assert list(store.entries()) == before
+        assert store.opening(before[-1].id) == b""
+        (added,) = store.write([Draft(space=store.home(), kind=EntryKind.RECORD, body=b"x")])
+        assert len(store.opening(added.id)) == 16
+        assert store.opening(before[-1].id) == b""
 
 
 Said = list[tuple[int, Manifest, Sequence[Body]]]
@@ -225,7 +242,7 @@ def test_a_kill_during_the_migration_leaves_the_older_store_or_the_new_one(tmp_p
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             table = "manifests" if version == 1 else "entries"
             (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
-        assert (version, count) in ((1, 600), (2, 602))
+        assert (version, count) in ((1, 600), (migrations.VERSION, 602))
         with closing(open_log(path)) as log:
             assert [item.seq for item in log.since(0)] == list(range(1, 601))
     assert found == {"killed"}

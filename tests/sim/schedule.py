@@ -83,13 +83,16 @@ class Report:
 
 
 class _Secrets:
-    """Random numbers for incarnations that come from the seed."""
+    """Random numbers for incarnations and openings that come from the seed."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
 
     def randbits(self, bits: int) -> int:
         return self._random.getrandbits(bits)
+
+    def token_bytes(self, count: int) -> bytes:
+        return self._random.randbytes(count)
 
 
 @contextmanager
@@ -98,7 +101,8 @@ def replayable(random: Random) -> Iterator[Path]:
     with ExitStack() as stack:
         for name, limit in SMALL.items():
             stack.enter_context(mock.patch(name, limit))
-        stack.enter_context(mock.patch("crdt.incarnation.secrets", _Secrets(random)))
+        for module in ("incarnation", "feed_commit"):
+            stack.enter_context(mock.patch(f"crdt.{module}.secrets", _Secrets(random)))
         # The power of these machines fails between steps and not within a system call.
         stack.enter_context(mock.patch("os.fsync", return_value=None))
         yield Path(stack.enter_context(tempfile.TemporaryDirectory()))
