@@ -107,12 +107,21 @@ def _everything(world: World, among: list[Machine]) -> MemoryFeeds:
     return MemoryFeeds(entry for entry in of_all if entry.home == world.space)
 
 
+def _are_within(roster: Roster, machine: Machine, ends: frozenset[bytes]) -> bool:
+    """Tell whether all ends are here and none is cut off: what is beyond a cut is no end."""
+    found = [machine.store.entry(end) for end in ends]
+    return all(
+        one is not None and not roster.is_void(one.entry.author, one.entry.inc, one.entry.seq)
+        for one in found
+    )
+
+
 def _no_theft(world: World, machine: Machine) -> None:
     """See that nothing counts of what a thief put beside a removed member's words."""
     roster, counted = _roster(world), _counted(world, machine)
     for sha256, stolen in world.thief.stolen.items():
         is_still_cut = roster.ends(stolen.feed.author, stolen.feed.inc) == stolen.ends
-        if is_still_cut and sha256 in counted and stolen.ends <= machine.hashes():
+        if is_still_cut and sha256 in counted and _are_within(roster, machine, stolen.ends):
             raise Violation("a thief adds nothing", f"feed {stolen.feed.inc:016x} on {machine.name}")
 
 

@@ -140,6 +140,8 @@ class Machine:
     def stop(self) -> None:
         """Stop cleanly: what was queued is committed, and the marker is left."""
         running = self.running
+        # A failure that nothing came to is over.
+        running.writer.failure = None
         running.writer.step()
         running.projector.catch_up()
         running.save(self.disk)
