@@ -236,12 +236,12 @@ class Archive:
         }
 
     def take_segment(self, sha256: str, data: bytes) -> bool:
-        """Take in a wanted segment in its stored form; False where it is not wanted.
+        """Take in a segment in its stored form that is wanted, missing or damaged; False for any other.
 
         Raises `Damaged` for bytes that are not the segment which its manifest describes.
         """
-        manifest = self.current().get(sha256) if sha256 in self.log.wanted().segments else None
-        if manifest is None:
+        manifest = self.current().get(sha256)
+        if manifest is None or (sha256 not in self.log.wanted().segments and self.segments.is_whole(sha256)):
             return False
         fragments = [fragment for fragment, _ in manifest.fragments]
         with faults("canonical/segments"):

@@ -15,7 +15,7 @@ import hashlib
 import os
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,12 +144,12 @@ class SegmentDirectory:
         target = self.path(built.sha256)
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not target.exists():
-            self._write(built, target)
+            self._write(built, target, os.link)
         # Also for a file that was there: whoever made it may have been killed before this.
         fsync_directory(target.parent)
         fsync_directory(self._root)
 
-    def _write(self, built: Built, target: Path) -> None:
+    def _write(self, built: Built, target: Path, place: Callable[[Path, Path], None]) -> None:
         temporary = target.parent / f"{_TEMPORARY}{os.getpid()}-{secrets.token_hex(8)}"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
@@ -158,7 +158,7 @@ class SegmentDirectory:
                 file.flush()
                 os.fsync(file.fileno())
             with suppress(FileExistsError):
-                os.link(temporary, target)
+                place(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -172,8 +172,22 @@ class SegmentDirectory:
         built = build(Body(sha256=fragment_sha256(line), data=line) for line in lines[1:-2])
         if built.sha256 != sha256:
             raise Damaged(f"segment {sha256} has other bytes than its name says")
+        if self.has(sha256) and not self.is_whole(sha256):
+            self._replace(built)
         self.publish(built)
         return built
+
+    def _replace(self, built: Built) -> None:
+        """Put a segment in the place of one that is damaged; the name says that it is what that one was."""
+        self._write(built, self.path(built.sha256), os.replace)
+
+    def is_whole(self, sha256: str) -> bool:
+        """Tell whether a segment is there and all its bytes are as they were written."""
+        try:
+            self.load(sha256)
+        except Damaged:
+            return False
+        return True
 
     def has(self, sha256: str) -> bool:
         """Tell whether there is a file of that name."""

@@ -3,7 +3,8 @@
 The reserve is a file of 64 MiB whose blocks are really taken.  It goes when the disk is full, so that the
 store can fold its log and small writes go on, and comes back once there is room for it above the floor.  It
 is the node's: one-shot commands neither make nor drop it.  The floor holds for everybody: below 256 MiB
-nothing is taken in from transcripts, archives and notes, which come in any amount and can come later.
+nothing is taken in from transcripts, archives, notes and the files of other nodes, which come in any amount
+and can come later.
 """
 
 from __future__ import annotations

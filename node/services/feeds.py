@@ -24,6 +24,7 @@ from crdt.feed_file import Blob, Loose, PageUpdate, Part, Space
 from crdt.keys import node_id
 from crdt.pages import linear, paginate
 from crdt.roster import Roster
+from node.ballast import refuse_on_low_space
 from node.services.backup_requests import FeedsExportRequest, FeedsImportRequest, FeedsRequest
 from node.services.catalog import Document, Progress
 from node.services.feeds_refused import is_member, passed_over, refusal, unknown
@@ -174,7 +175,8 @@ def import_(local: Local, request: Request, progress: Progress) -> Document:
 
     `passedOver` are the spaces that this node may not take, or knows nothing of: `{space, label, why, hint}`.
     Raises `EntryRefused` for a file that is not whole, `NotAllowed` where no space of it has this node as a
-    member; nothing is taken then.
+    member; nothing is taken then.  What came until the disk had too little room stays, and is passed over
+    when the same file comes again.
     """
     if not isinstance(request, FeedsImportRequest):
         raise TypeError(request)
@@ -190,16 +192,19 @@ def import_(local: Local, request: Request, progress: Progress) -> Document:
     here = local.feeds.spaces()
     welcome |= {space for space in here.keys() - rosters.keys() if is_member(here[space], own)}
     taken = _Taken()
-    for part in feed_file.read(path, tick):
-        _take(local, part, welcome, taken)
+    try:
+        for part in feed_file.read(path, tick):
+            refuse_on_low_space(local.paths)
+            _take(local, part, welcome, taken)
+    finally:
+        if taken.own:
+            # Somebody held entries of ours that were not here: what we write next must not contradict them.
+            local.feeds.renew()
     strange = sorted(taken.passed_over.keys() - rosters.keys())[:REFUSED_LISTED_MAX]
     left += [
         passed_over(here[space], own) if space in here else unknown(space, taken.passed_over[space])
         for space in strange
     ]
-    if taken.own:
-        # Somebody held entries of ours that were not here: what we write next must not contradict them.
-        local.feeds.renew()
     bring_level(local, progress)
     with local.projection() as reader:
         put_every_record(local.paths, reader)

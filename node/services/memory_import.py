@@ -17,6 +17,7 @@ from crdt import archive_file
 from crdt.clock import pack, wall_ms
 from crdt.errors import ArchiveRefused, BadInput, NotAllowed, NotFound
 from crdt.record_rights import MODERATE
+from node.ballast import refuse_on_low_space
 from node.services import records
 from node.services.catalog import Document, Progress
 from node.services.memory_file import (
@@ -72,7 +73,8 @@ class _Report:
 def handle(local: Local, request: Request, progress: Progress) -> Document:
     """Import; `{schemaVersion, records, operations, added, unchanged}`.
 
-    Raises `ArchiveRefused` that names the line, and nothing is written then.
+    Raises `ArchiveRefused` that names the line, and nothing is written then; `DiskFull` where little room is
+    left, and the same file goes on where that was.
     """
     if not isinstance(request, MemoryImport):
         raise TypeError(request)
@@ -85,6 +87,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
     report = _Report()
     try:
         for batch in _batches(_placed(local, path)):
+            refuse_on_low_space(local.paths)
             _take(local, batch, report)
             progress(
                 {"phase": "import", "done": report.operations, "total": manifest.records, "unit": "lines"}

@@ -10,9 +10,11 @@ import pytest
 
 from crdt import feed_file, have
 from crdt.entries import EntryKind, Position, parse, seal
-from crdt.errors import BadInput, EntryRefused, NotAllowed
+from crdt.errors import BadInput, DiskFull, EntryRefused, NotAllowed
 from crdt.feed_file import Loose, PageUpdate, Space
 from crdt.roster import Add, encode
+from node import ballast
+from node.checks import Disk
 from node.composition import Local
 from node.services.catalog import USE_CASES
 from tests.node.asking import asked, items
@@ -150,6 +152,32 @@ def test_conversations_that_are_left_out_come_later(here: Path, there: Path) -> 
     assert asked(there, "verify")["absent"] == 0
 
 
+@pytest.mark.parametrize("harm", ["changed", "cut", "missing"])
+def test_a_segment_that_was_damaged_is_had_again_from_another_machine(
+    here: Path, there: Path, harm: str
+) -> None:
+    archive(here, fragment_of("one", ["the sluice opens at dawn"]))
+    archive(here, fragment_of("other", ["the weir is cleaned on friday"]))
+    invite(here, there)
+    imported(there, exported(here, "first"))
+    file = exported(there, "copy")
+    damaged, whole = sorted((here / "canonical" / "segments").rglob("*.zst"))
+    data, inode = damaged.read_bytes(), whole.stat().st_ino
+    if harm == "missing":
+        damaged.unlink()
+    else:
+        damaged.write_bytes(data[:-9] if harm == "cut" else data[:-1] + bytes([data[-1] ^ 4]))
+    (found,) = items(asked(here, "verify"), "damage")
+    assert "feeds import" in str(found["hint"])
+    report = imported(here, file)
+    assert report["blobs"] == {"known": 1, "taken": 1}
+    assert asked(here, "verify")["ok"] is True
+    assert (damaged.read_bytes(), whole.stat().st_ino) == (data, inode)
+    asked(here, "rebuild")
+    for query in ("sluice dawn", "weir friday"):
+        assert len(items(asked(here, "search", query=query, everywhere=True, directory="/"), "hits")) == 1
+
+
 def test_a_stranger_takes_nothing(here: Path, there: Path) -> None:
     add(here, "only for members")
     path = exported(here, "first")
@@ -233,6 +261,29 @@ def test_what_is_private_is_never_written(here: Path, there: Path) -> None:
     assert b"a secret thought" not in path.read_bytes()
     imported(there, path)
     assert texts(there) == {}
+
+
+def test_little_room_stops_an_import_and_the_same_file_goes_on_later(
+    here: Path, there: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        add(here, f"note {number}")
+    archive(here, fragment_of("one", ["the sluice opens at dawn"]))
+    invite(here, there)
+    file = exported(here, "file")
+    rooms = iter([True, True])
+    disk_of = ballast.disk_of
+    monkeypatch.setattr(
+        ballast,
+        "disk_of",
+        lambda path: disk_of(path) if next(rooms, False) else Disk(free_bytes=1, free_files=1),
+    )
+    with pytest.raises(DiskFull, match="256 MiB"):
+        imported(there, file)
+    monkeypatch.undo()
+    assert imported(there, file)["known"]
+    assert level(here, there)
+    assert asked(there, "verify")["absent"] == 0
 
 
 def test_a_file_that_was_cut_is_refused_whole(here: Path, there: Path) -> None:

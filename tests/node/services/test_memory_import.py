@@ -10,7 +10,8 @@ from typing import cast
 import pytest
 
 from crdt import archive_file
-from crdt.errors import ArchiveRefused, Unavailable
+from crdt.errors import ArchiveRefused, DiskFull, Unavailable
+from node.paths import StatePaths
 from node.services import memory_import, records
 from node.services.catalog import Document
 from node.services.memory_file import FORM, OperationLine, SpaceLine, encode_line
@@ -158,6 +159,27 @@ def test_an_import_that_was_cut_off_is_finished_by_the_next(
     assert 0 < len(said(other, tmp_path / "b.jsonl")) < len(said(kept, tmp_path / "a.jsonl"))
     assert other.call("memory.import", path=str(tmp_path / "a.jsonl"))["unchanged"]
     assert said(other, tmp_path / "b.jsonl") == said(kept, tmp_path / "a.jsonl")
+    assert shown(other) == shown(kept)
+
+
+def test_little_room_stops_an_import_before_the_next_lines(
+    kept: Kept, other: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(kept, 5, rounds=20)
+    monkeypatch.setattr(memory_import, "BATCH_LINES", 4)
+    refuse, left = memory_import.refuse_on_low_space, iter([True, True])
+
+    def full(paths: StatePaths) -> None:
+        if not next(left, False):
+            raise DiskFull("little is left")
+        refuse(paths)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(memory_import, "refuse_on_low_space", full)
+        with pytest.raises(DiskFull):
+            carry(kept, other, tmp_path / "a.jsonl")
+    assert 0 < len(said(other, tmp_path / "b.jsonl")) < len(said(kept, tmp_path / "a.jsonl"))
+    assert other.call("memory.import", path=str(tmp_path / "a.jsonl"))["unchanged"]
     assert shown(other) == shown(kept)
 
 
