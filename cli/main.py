@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _leave(status: int) -> None:
-    """End at once: Python would end by the signal where Ctrl-C came while a class was made from a string."""
+    """End at once: `python -m` ends by the signal after a Ctrl-C that left a string which was executed."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
             stream.flush()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.kit import World
+from tests.kit import CHECKOUT, World
 
 
 def run(world: World, *words: str, closed: str = "") -> subprocess.CompletedProcess[bytes]:
@@ -54,23 +54,23 @@ def test_bytes_that_are_no_characters_are_borne_and_echoed_escaped(world: World)
 
 
 def test_ctrl_c_within_code_that_is_made_at_run_time_ends_as_any_other(world: World) -> None:
-    """Python marks an interrupt that leaves `exec` of a string, and ends by the signal whoever catches it."""
-    interrupted = (
-        "import sys, cli.group\n"
+    """Python marks an interrupt that leaves `exec` of a string, and `python -m` ends by the signal then."""
+    (world.work / "interrupted.py").write_text(
+        "import sys, cli.group, cli.main\n"
         "def run(words):\n"
         "    from cli import exits\n"
         "    return exits.guarded(lambda: exec('raise KeyboardInterrupt'))\n"
         "cli.group.run = run\n"
         "sys.argv = ['atrium', 'status']\n"
-        "import cli.main\n"
         "cli.main.main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", interrupted],
+        [sys.executable, "-m", "interrupted"],
         capture_output=True,
         timeout=60,
         check=False,
-        env=world.environment(),
+        env=world.environment() | {"PYTHONPATH": str(CHECKOUT)},
+        cwd=world.work,
     )
     assert done.returncode == 130
     assert b"safe to run the same command again" in done.stderr
