@@ -8,6 +8,7 @@ from crdt.errors import Damaged, IndexUnavailable
 from crdt.sqlite import MENDS
 from node.checks import Check, Look, Severity
 from node.checks_deep import FROM_A_BACKUP
+from node.succession import own_keys
 
 NAME: Final = "store"
 
@@ -45,7 +46,13 @@ def check_feeds(look: Look) -> Check | None:
         return None
     if not forks:
         return Check(name="feeds", code="feeds_whole")
-    hint = "two machines wrote as one, perhaps from a copied state directory: `atrium feeds` names the feed"
+    if any(feed.author in own_keys(look.local) for feed in forks):
+        hint = (
+            "another machine has a copy of this state directory and wrote with its key: delete that copy, "
+            "or run `atrium identity revoke` here if it is in foreign hands"
+        )
+    else:
+        hint = "two machines of a member wrote as one, perhaps from a copy: `atrium feeds` names the feed"
     return Check(name="feeds", code="feed_forked", severity=Severity.WARN, hint=hint)
 
 

@@ -28,12 +28,15 @@ DECISION = "decision"
 def add(local: Local, request: Request, progress: Progress) -> Document:  # noqa: ARG001 - the common shape
     """Keep a decision and what it supersedes, both or neither; its document.
 
-    Raises `BadInput` for a blank one, `NotFound` for one that it should supersede and that is not there.
+    Raises `BadInput` for a blank one or a blank alternative, `NotFound` for one that it should supersede and
+    that is not there.
     """
     if not isinstance(request, DecisionAdd):
         raise TypeError(request)
     if not request.decision.strip():
         raise BadInput("there is no decision", hint="say what was decided")
+    if not all(alternative.strip() for alternative in request.alternatives):
+        raise BadInput("an alternative is blank", hint="say what it was decided against, or leave it out")
     older = _older(local, request.supersedes)
     fields: dict[str, Value] = {
         "decision": request.decision,

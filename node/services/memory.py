@@ -42,7 +42,10 @@ DOCUMENT = "doc"
 
 
 def add(local: Local, request: Request, progress: Progress) -> Document:  # noqa: ARG001 - the common shape
-    """Keep a text; its entry.  Raises `BadInput` that names what can't be used, `NotFound` for a parent."""
+    """Keep a text; its entry.  Raises `BadInput` that names what can't be used, `NotFound` for a parent.
+
+    An entry can't be over when it is made; an edit may say that it is.
+    """
     if not isinstance(request, MemoryAdd):
         raise TypeError(request)
     fields = _fields(
@@ -58,6 +61,11 @@ def add(local: Local, request: Request, progress: Progress) -> Document:  # noqa
             "collaborative": request.collaborative or None,
         },
     )
+    if isinstance(expires := fields["expires_at"], int) and expires <= wall_ms():
+        raise BadInput(
+            f"{request.expires_at} is over, so it would be stale from the beginning",
+            hint="give a later instant, or leave it out",
+        )
     operation = record_changes.created(
         local.feeds.author(),
         Operation(

@@ -83,7 +83,12 @@ def hit_document(hit: Hit) -> Document:
 
 
 def _scope(local: Local, asked: SearchRequest) -> str | None:
-    """Choose the workspace: none for everything, the project's, or that around who asks."""
+    """Choose the workspace: none for everything, the project's, or that around who asks.
+
+    Raises `BadInput` for everything and a project at once: which one was meant can't be told.
+    """
+    if asked.everywhere and asked.project is not None:
+        raise BadInput("everything and one project can't be searched at once", hint="leave one of them out")
     if asked.everywhere:
         return None
     if asked.project is not None:

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from crdt.clock import pack, wall_ms
-from crdt.entries import EntryKind
+from crdt.entries import EntryKind, Position, seal
 from crdt.errors import AtriumError, Damaged, DiskFull
 from node import checks_store
 from node.checks import Check, Look, Severity, Surroundings
@@ -37,6 +37,13 @@ def judged(name: str, root: Path, keeper: Keeper | None = None) -> Found:
     assert isinstance(found, Check)
     assert found.ok or found.hint
     return found.code, found.severity
+
+
+def hint_about_feeds(root: Path) -> str:
+    with opened(root) as local:
+        found = checks_store.check_feeds(Look(local, {}, Surroundings()))
+    assert found is not None
+    return found.hint or ""
 
 
 @pytest.fixture
@@ -89,6 +96,20 @@ def test_a_feed_that_two_machines_wrote_is_told(root: Path) -> None:
     with opened(root, writable=True) as local:
         local.feeds.receive([entry.raw for entry in (*anna.entries, another)])
     assert judged("feeds", root) == ("feed_forked", Severity.WARN)
+    assert "a member wrote as one" in hint_about_feeds(root)
+
+
+def test_a_copy_of_this_very_directory_that_wrote_is_told_as_such(root: Path) -> None:
+    asked(root, "memory.add", text="one")
+    with opened(root, writable=True) as local:
+        home = local.feeds.home()
+        identity = local.identity
+        said = [item.entry for item in local.feeds.entries() if item.entry.feed.space == home]
+        before, last = said[-2], said[-1]
+        position = Position(feed=last.feed, seq=last.seq, prev=before.hash, hlc=last.hlc + 1)
+        assert local.feeds.receive([seal(EntryKind.RECORD, b"by the copy", position, identity).raw]).committed
+    assert judged("feeds", root) == ("feed_forked", Severity.WARN)
+    assert "identity revoke" in hint_about_feeds(root)
 
 
 def test_entries_that_wait_are_told(root: Path) -> None:

@@ -51,6 +51,8 @@ def test_nothing_is_written_when_what_it_supersedes_is_not_there(kept: Kept) -> 
             kept.call("decision.add", decision="x", supersedes=[identity])
     with pytest.raises(BadInput, match="no decision"):
         kept.call("decision.add", decision=" ")
+    with pytest.raises(BadInput, match="an alternative is blank"):
+        kept.call("decision.add", decision="x", alternatives=["y", " "])
     with pytest.raises(BadInput, match="name of an agent"):
         kept.call("decision.add", decision="x", agent="a b")
     assert kept.local.feeds.head() == head

@@ -180,6 +180,7 @@ def test_only_directives_are_accepted(kept: Kept) -> None:
         ({"text": "x", "scope": "world"}, "scope"),
         ({"text": "x", "confidence": 1.5}, "confidence"),
         ({"text": "x", "expires_at": "soon"}, "soon"),
+        ({"text": "x", "expires_at": "2020-01-01T00:00:00Z"}, "stale from the beginning"),
         ({"text": "x", "tags": ["a\nb"]}, "tag"),
         ({"text": "x", "tags": [" "]}, "tag"),
         ({"text": "x", "agent": "a@b"}, "name of an agent"),

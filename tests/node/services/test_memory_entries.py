@@ -71,7 +71,9 @@ def test_confidence_fades_with_time_and_reading_changes_nothing(kept: Kept, tmp_
 
 
 def test_what_has_expired_is_stale_and_listed_no_more(kept: Kept) -> None:
-    identity = kept.add("the pier", expires_at="2020-01-01T00:00:00Z")
+    identity = kept.add("the pier", expires_at="2999-01-01T00:00:00Z")
+    assert kept.get(identity)["stale"] is False
+    kept.call("memory.edit", id=identity, fields={"expires_at": "2020-01-01T00:00:00Z"})
     assert kept.get(identity)["stale"] is True
     assert kept.ids() == []
 

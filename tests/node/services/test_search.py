@@ -78,6 +78,8 @@ def test_inside_a_repository_only_it_is_searched(indexed):
     named = hits(indexed, "heron", directory=str(red), project=str(blue))
     assert [hit["text"] for hit in named] == ["heron in blue"]
     assert len(hits(indexed, "heron", directory=str(red), everywhere=True)) == 2
+    with pytest.raises(BadInput, match="at once"):
+        hits(indexed, "heron", project=str(blue), everywhere=True)
     assert len(hits(indexed, "heron")) == 2
 
 
