@@ -251,10 +251,11 @@ class FeedStore:
         """Try the disk by a write that changes nothing; raises what `fault` then says."""
         self.run(lambda committer: committer.tables.probe())
 
-    def quick_check(self) -> list[str]:
-        """Ask SQLite whether the file is whole; empty when it is."""
+    def quick_check(self, *, thorough: bool = False) -> list[str]:
+        """Ask SQLite whether the file is whole, `thorough` also whether indexes fit; empty when it is."""
+        statement = f"PRAGMA {'integrity' if thorough else 'quick'}_check(20)"
         with faults(NAME), closing(open_reader(self._path)) as connection:
-            rows = [str(row[0]) for row in connection.execute("PRAGMA quick_check(20)")]
+            rows = [str(row[0]) for row in connection.execute(statement)]
         return [] if rows == ["ok"] else rows
 
     def fold(self) -> None:

@@ -33,7 +33,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
     began_s = time.monotonic()
     checked = Checked()
     store = local.feeds
-    faults = store.quick_check()
+    faults = store.quick_check(thorough=True)
     checked.damage.extend(Damage(kind="store", where="canonical/feeds.db", what=what) for what in faults)
     heads = store.heads()
     for done, head in enumerate(heads):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.node.asking import asked, items
-from tests.node.filled import archive, fragment_of, tree
+from tests.node.filled import archive, fragment_of, opened, tree
 
 
 @pytest.fixture
@@ -71,6 +71,22 @@ def test_an_entry_that_is_gone_is_missed(root: Path) -> None:
         root, "DELETE FROM entries WHERE kind = 3 AND id = (SELECT min(id) + 1 FROM entries WHERE kind = 3)"
     )
     assert "chain" in kinds(root)
+
+
+def test_an_index_that_lacks_a_row_is_found(root: Path) -> None:
+    path = root / "canonical" / "feeds.db"
+    hidden = "SELECT * FROM sqlite_schema WHERE name = 'clocks'"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        row = connection.execute(hidden).fetchone()
+        connection.execute("DELETE FROM sqlite_schema WHERE name = 'clocks'")
+    asked(root, "memory.add", text="written while the index was away")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", row)
+    with opened(root) as local:
+        assert local.feeds.quick_check() == []
+    assert kinds(root) == {"store"}
 
 
 def test_a_changed_fragment_that_waits_is_found(root: Path) -> None:
