@@ -60,10 +60,16 @@ def _print(query: str, document: output.Document, options: Options) -> None:
     for warning in output.texts_of(document, "warnings"):
         output.note(f"warning: {warning}")
     if not hits:
-        wider = "--substring" if options.everywhere else "--all or --substring"
-        output.note(f"nothing found; try {wider}")
+        output.note(f"nothing found{_wider(options)}")
     elif sys.stdout.isatty():
         output.note(output.faint("`atrium show 1` shows the first one in its conversation"))
+
+
+def _wider(options: Options) -> str:
+    """Name what would look further than these options."""
+    wider = [] if options.everywhere else ["--all"]
+    wider += [] if options.lane == "substring" else ["--substring"]
+    return f"; try {' or '.join(wider)}" if wider else ""
 
 
 def superseded(hit: output.Document) -> str:

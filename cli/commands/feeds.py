@@ -80,7 +80,7 @@ def export(options: ExportOptions) -> int:
     else:
         spaces = output.plural(output.number_of(document, "spaces"), "space")
         pages = output.plural(output.number_of(document, "pages"), "page")
-        blobs = output.plural(output.number_of(document, "blobs"), "segment")
+        blobs = _pieces(output.number_of(document, "blobs"))
         where = output.plain(output.text_of(document, "output"))
         output.line(f"wrote {spaces}, {pages} and {blobs} to {where}")
     return exits.DONE
@@ -103,8 +103,7 @@ def import_(options: ImportOptions) -> int:
         output.print_json(document)
     else:
         entries = output.plural(output.number_of(document, "entries"), "new entry", "new entries")
-        segments = output.plural(output.number_of(blobs, "taken"), "segment")
-        output.line(f"took in {entries} and {segments}")
+        output.line(f"took in {entries} and {_pieces(output.number_of(blobs, 'taken'))}")
         pending = output.number_of(document, "pending")
         if pending:
             output.line(f"{pending} wait for something that is not here yet; `atrium feeds` says for what")
@@ -114,8 +113,13 @@ def import_(options: ImportOptions) -> int:
     for sentence in refused:
         output.note(f"refused: {sentence}")
     if damaged:
-        output.note(f"{output.plural(damaged, 'segment')} not as named, left out; export the file again")
+        output.note(f"{_pieces(damaged)} not as named, left out; export the file again")
     return exits.BROKEN if refused or damaged else exits.DONE
+
+
+def _pieces(count: int) -> str:
+    """Count segments and fragments that wait for one, which are the same to whoever carries them."""
+    return f"{output.plural(count, 'piece')} of the archive"
 
 
 command.add_command(export)

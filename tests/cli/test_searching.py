@@ -62,6 +62,8 @@ def test_nothing_found_says_what_to_try(filled: Shell) -> None:
     assert said.out == ""
     assert "--all or --substring" in said.err
     assert "--all" not in filled.run("search", "pelicanopolis", "--all").ok().err
+    assert "try --all\n" in filled.run("search", "pelicanopolis", "--substring").ok().err
+    assert filled.run("search", "pelicanopolis", "--all", "--substring").ok().err == "nothing found\n"
 
 
 def test_without_an_index_the_mend_is_named(shell: Shell) -> None:
