@@ -178,7 +178,10 @@ class SegmentDirectory:
         return built
 
     def _replace(self, built: Built) -> None:
-        """Put a segment in the place of one that is damaged; the name says that it is what that one was."""
+        """Put a segment in the place of one that is damaged, whose bytes are not kept.
+
+        Its name says that this is all of what that one was, so that nothing is lost with them.
+        """
         self._write(built, self.path(built.sha256), os.replace)
 
     def is_whole(self, sha256: str) -> bool:

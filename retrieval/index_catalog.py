@@ -93,12 +93,15 @@ class Catalog:
         return Stamped(fragment=fragment, sha256=sha256.hex(), hlc=hlc)
 
     def _bytes(self, sha256: str, place: Place | None) -> bytes:
-        """Read a fragment, also one that was moved in the archive since this index was written."""
+        """Read a fragment, also one that was moved in the archive since this index was written.
+
+        Within its segment, too: a damaged one that came again from elsewhere may be laid out otherwise.
+        """
         try:
             return self._archive.read(sha256, place)
         except Damaged:
             segment = self._segment_of(sha256)
-            if segment is None or (place is not None and place.segment == segment):
+            if segment is None:
                 raise
             return next(
                 body.data for body, _ in self._archive.segments.load(segment) if body.sha256 == sha256

@@ -153,14 +153,16 @@ def test_conversations_that_are_left_out_come_later(here: Path, there: Path) -> 
 
 
 @pytest.mark.parametrize("harm", ["changed", "cut", "missing"])
-def test_a_segment_that_was_damaged_is_had_again_from_another_machine(
-    here: Path, there: Path, harm: str
+@pytest.mark.parametrize("maker", ["here", "there"])
+def test_a_segment_that_was_damaged_is_had_again_from_an_export(
+    here: Path, there: Path, maker: str, harm: str
 ) -> None:
     archive(here, fragment_of("one", ["the sluice opens at dawn"]))
     archive(here, fragment_of("other", ["the weir is cleaned on friday"]))
     invite(here, there)
     imported(there, exported(here, "first"))
-    file = exported(there, "copy")
+    file = exported({"here": here, "there": there}[maker], "copy")
+    before = asked(here, "status")["digest"]
     damaged, whole = sorted((here / "canonical" / "segments").rglob("*.zst"))
     data, inode = damaged.read_bytes(), whole.stat().st_ino
     if harm == "missing":
@@ -169,11 +171,13 @@ def test_a_segment_that_was_damaged_is_had_again_from_another_machine(
         damaged.write_bytes(data[:-9] if harm == "cut" else data[:-1] + bytes([data[-1] ^ 4]))
     (found,) = items(asked(here, "verify"), "damage")
     assert "feeds import" in str(found["hint"])
+    # The index is made anew without it, and takes it in when it comes.
+    assert asked(here, "rebuild")["damaged_segments"] == 1
     report = imported(here, file)
     assert report["blobs"] == {"known": 1, "taken": 1}
     assert asked(here, "verify")["ok"] is True
     assert (damaged.read_bytes(), whole.stat().st_ino) == (data, inode)
-    asked(here, "rebuild")
+    assert asked(here, "status")["digest"] == before
     for query in ("sluice dawn", "weir friday"):
         assert len(items(asked(here, "search", query=query, everywhere=True, directory="/"), "hits")) == 1
 
