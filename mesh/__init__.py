@@ -9,10 +9,11 @@ What lives here
 - identity_backup
               both in one file for elsewhere, sealed with a passphrase if wanted
 - member_key  what a node hands out to be made a member of a space
+- sealed, tokens
+              objects that a node signed: link tokens and grants; no command makes one yet
 
 What will live here
 -------------------
-- trust       link tokens, grants and the roster of a space
 - discovery   neighbours on the local network, as hints of addresses and never as proof of anything
 - handshake, wire, sync
               pure state machines, `step(state, event) -> (state, actions)`, driven in tests by a seed
