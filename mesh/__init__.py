@@ -9,7 +9,7 @@ What lives here
 - identity_backup
               both in one file for elsewhere, sealed with a passphrase if wanted
 - member_key  what a node hands out to be made a member of a space
-- sealed, tokens
+- sealed, trust
               objects that a node signed: link tokens and grants; no command makes one yet
 
 What will live here

@@ -10,7 +10,7 @@ import pytest
 
 from crdt.errors import BadInput
 from mesh.sealed import seal, spell, unseal
-from mesh.tokens import (
+from mesh.trust import (
     GRANT_CONTEXT,
     HINTS_MAX,
     TOKEN_CONTEXT,
