@@ -97,7 +97,11 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureOptions:
-    """`since_ns` leaves out sources that were last modified before; progress is told between increments."""
+    """How to run.
+
+    `since_ns` leaves out sources that were last modified before.  `on_progress` is told what was done and
+    how many bytes there are, between increments, and may end the run by raising.
+    """
 
     since_ns: int = 0
     on_progress: Callable[[CaptureReport, int], None] = lambda _report, _total: None

@@ -35,14 +35,21 @@ _PROGRESS_INTERVAL_S = 0.2
 def handle(local: Local, request: Request, progress: Progress) -> Document:
     """Capture; the document is that of DECISIONS.md 34, and `words_seconds` until all was searchable.
 
-    A dry run opens nothing for writing.
+    A dry run opens nothing for writing.  Raises `DiskFull` where little room is left: what was committed
+    until then stays, and the next run goes on behind it.
     """
     if not isinstance(request, CaptureRequest):
         raise TypeError(request)
     began_s = time.monotonic()
     roots = _roots(request.roots)
     teller = _Teller(progress)
-    options = CaptureOptions(since_ns=_since_ns(request.since), on_progress=teller.tell)
+
+    def on_progress(report: CaptureReport, total: int) -> None:
+        if not request.dry_run:
+            refuse_on_low_space(local.paths)
+        teller.tell(report, total)
+
+    options = CaptureOptions(since_ns=_since_ns(request.since), on_progress=on_progress)
     maker = FragmentMaker(
         local.redactor, socket.gethostname(), local.home, lambda path: workspace_of(path, local.home)
     )

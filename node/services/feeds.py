@@ -180,6 +180,7 @@ def import_(local: Local, request: Request, progress: Progress) -> Document:
     """
     if not isinstance(request, FeedsImportRequest):
         raise TypeError(request)
+    refuse_on_low_space(local.paths)
     path = Path(request.path)
     tick = _ticker(progress, path)
     feed_file.check(path, tick)

@@ -27,13 +27,22 @@ _PROGRESS_INTERVAL_S = 0.2
 
 
 def handle(local: Local, request: Request, progress: Progress) -> Document:
-    """Ingest; the document is that of ARCHIVE.md 3."""
+    """Ingest; the document is that of ARCHIVE.md 3.
+
+    Raises `DiskFull` where little room is left, also on the way, and nothing of the file is taken then.
+    """
     if not isinstance(request, IngestRequest):
         raise TypeError(request)
     if not request.path:
         raise BadInput("no file was named", hint="run `atrium ingest FILE`")
     refuse_on_low_space(local.paths)
     bring_level(local, progress)
+    tell = _teller(progress)
+
+    def on_progress(done: int, total: int) -> None:
+        refuse_on_low_space(local.paths)
+        tell(done, total)
+
     redactor = local.redactor
     known = local.local_store.ingested(redactor.version)
     state = IngestState(
@@ -42,7 +51,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         redactor=redactor,
         known_lines={sha256: line.conversation_id for sha256, line in known.items()},
         standing=_standing(local),
-        on_progress=_teller(progress),
+        on_progress=on_progress,
     )
     report = ingest(state, Path(request.path), partial=request.partial)
     applied = local.follower.catch_up(

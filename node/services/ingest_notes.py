@@ -25,7 +25,8 @@ _NAMED_MAX = 20
 def handle(local: Local, request: Request, progress: Progress) -> Document:
     """Index the notes below a root; the document is that of DECISIONS.md 34.
 
-    Without `partial`, notes of this root that are gone leave the index.
+    Without `partial`, notes of this root that are gone leave the index.  Raises `DiskFull` where little room
+    is left; what was indexed until then stays.
     """
     if not isinstance(request, NotesRequest):
         raise TypeError(request)
@@ -42,7 +43,12 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         third_party=request.third_party,
     )
     local.local_store.set_note_root(filed)
-    report = index_root(local, filed, walk, progress, partial=request.partial)
+
+    def keep_to_floor(document: Document) -> None:
+        refuse_on_low_space(local.paths)
+        progress(document)
+
+    report = index_root(local, filed, walk, keep_to_floor, partial=request.partial)
     local.substrings.catch_up()
     stamp_refresh(local.paths)
     return {

@@ -21,6 +21,7 @@ from crdt.operations import Operation
 from crdt.records import check
 from crdt.sessions import SESSION_RECORD, session_key
 from crdt.statements import STATEMENT, job_key, render
+from node.ballast import refuse_on_low_space
 from node.instants import seconds_of
 from node.services import mirror, records, statements
 from node.services.catalog import Document, Progress
@@ -62,13 +63,17 @@ class _Found:
 
 
 def handle(local: Local, request: Request, progress: Progress) -> Document:
-    """Read every file of the mirror; what is malformed is counted and left where it is."""
+    """Read every file of the mirror; what is malformed is counted and left where it is.
+
+    Raises `DiskFull` where little room is left; what was kept until then is passed over the next time.
+    """
     if not isinstance(request, IngestSynthesisRequest):
         raise TypeError(request)
     tally = _Tally()
     paths = list(mirror.files(local.paths))
     report = step(progress, "synthesis", "files")
     for start in range(0, len(paths), BATCH_FILES):
+        refuse_on_low_space(local.paths)
         found = _read(local, paths[start : start + BATCH_FILES], tally)
         with records.changing(local) as reader:
             _keep(local, reader, found, tally)

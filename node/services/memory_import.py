@@ -78,6 +78,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
     """
     if not isinstance(request, MemoryImport):
         raise TypeError(request)
+    refuse_on_low_space(local.paths)
     path = Path(request.path)
     manifest = archive_file.read_manifest(path, FORM)
     for number, _ in enumerate(_placed(local, path)):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from archivist import batch
 from archivist.sealing import QUIET_MS
 from crdt.clock import wall_ms
 from crdt.errors import BadInput
@@ -16,6 +17,7 @@ from node.services.catalog import USE_CASES
 from node.services.requests import CaptureRequest
 from retrieval.models import Deadline, Filter
 from tests.node.filled import tree
+from tests.node.little_room import little_room_after, stopped_by_little_room
 from tests.retrieval.archive_kit import Indexed, ignore
 
 
@@ -28,11 +30,11 @@ def indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Indexed:
     return made
 
 
-def write(indexed: Indexed, texts: list[str]) -> None:
+def write(indexed: Indexed, texts: list[str], name: str = "a") -> None:
     """Write a transcript of the generic form."""
     events = [{"id": f"m{n}", "role": "user", "text": text} for n, text in enumerate(texts)]
     lines = "".join(json.dumps(event) + "\n" for event in events)
-    (indexed.root / "transcripts" / "a.jsonl").write_text(lines)
+    (indexed.root / "transcripts" / f"{name}.jsonl").write_text(lines)
 
 
 def capture(indexed: Indexed, **more: object) -> dict[str, object]:
@@ -153,3 +155,27 @@ def test_older_sources_are_left_for_another_time(indexed: Indexed) -> None:
 def test_an_unknown_provider_is_named(indexed: Indexed) -> None:
     with indexed.opened(writable=True) as local, pytest.raises(BadInput, match="telepathy"):
         handle(local, CaptureRequest(roots={"telepathy": ["/"]}), ignore)
+
+
+def test_little_room_ends_a_capture_between_two_sources_and_the_next_goes_on(
+    indexed: Indexed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "SEGMENT_FRAGMENTS_MAX", 1)
+    for name in "bcd":
+        write(indexed, [f"the pier of {name}"], name)
+    with stopped_by_little_room(0):
+        capture(indexed)
+    assert not (indexed.state / "canonical" / "feeds.db").exists()
+    with stopped_by_little_room(3):
+        capture(indexed)
+    with indexed.opened() as local:
+        assert len(local.archive.current()) == 2
+    document = capture(indexed)
+    assert (document["unchanged"], document["conversations"]) == (2, 2)
+    with indexed.reader() as reader:
+        assert reader.by_source() == {"generic": 5}
+
+
+def test_a_dry_run_needs_no_room(indexed: Indexed, monkeypatch: pytest.MonkeyPatch) -> None:
+    little_room_after(monkeypatch, 0)
+    assert capture(indexed, dry_run=True)["events"] == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -10,15 +11,14 @@ import pytest
 
 from crdt import feed_file, have
 from crdt.entries import EntryKind, Position, parse, seal
-from crdt.errors import BadInput, DiskFull, EntryRefused, NotAllowed
+from crdt.errors import BadInput, EntryRefused, NotAllowed
 from crdt.feed_file import Loose, PageUpdate, Space
 from crdt.roster import Add, encode
-from node import ballast
-from node.checks import Disk
 from node.composition import Local
 from node.services.catalog import USE_CASES
 from tests.node.asking import asked, items
 from tests.node.filled import archive, fragment_of, ignore, opened
+from tests.node.little_room import stopped_by_little_room
 
 RECORDS = 100
 
@@ -39,7 +39,7 @@ def exported(root: Path, name: str, **options: object) -> Path:
     return path
 
 
-def imported(root: Path, path: Path) -> dict[str, object]:
+def imported(root: Path, path: Path) -> Mapping[str, object]:
     return asked(root, "feeds.import", path=str(path))
 
 
@@ -275,16 +275,11 @@ def test_little_room_stops_an_import_and_the_same_file_goes_on_later(
     archive(here, fragment_of("one", ["the sluice opens at dawn"]))
     invite(here, there)
     file = exported(here, "file")
-    rooms = iter([True, True])
-    disk_of = ballast.disk_of
-    monkeypatch.setattr(
-        ballast,
-        "disk_of",
-        lambda path: disk_of(path) if next(rooms, False) else Disk(free_bytes=1, free_files=1),
-    )
-    with pytest.raises(DiskFull, match="256 MiB"):
-        imported(there, file)
-    monkeypatch.undo()
+    for looks in (0, 3):
+        with stopped_by_little_room(looks):
+            imported(there, file)
+        with opened(there) as local:
+            assert (len(local.feeds.spaces()) > 2) == bool(looks)
     assert imported(there, file)["known"]
     assert level(here, there)
     assert asked(there, "verify")["absent"] == 0

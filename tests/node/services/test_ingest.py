@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import archivist.ingest
 from archivist.sealing import QUIET_MS
 from crdt import archive_file
 from crdt.canonical import encode_canonical
@@ -18,6 +19,7 @@ from node.services import upkeep
 from node.services.ingest import handle
 from node.services.requests import IngestRequest
 from tests.node.filled import tree
+from tests.node.little_room import stopped_by_little_room
 from tests.retrieval.archive_kit import Indexed, ignore
 
 
@@ -130,3 +132,18 @@ def test_a_bad_line_changes_nothing_and_is_named(indexed: Indexed) -> None:
 def test_no_file_is_bad_input(indexed: Indexed) -> None:
     with indexed.opened(writable=True) as local, pytest.raises(BadInput):
         handle(local, IngestRequest(path=""), ignore)
+
+
+def test_little_room_ends_an_ingest_and_nothing_of_the_file_is_taken(
+    indexed: Indexed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archivist.ingest, "SEGMENT_FRAGMENTS_MAX", 1)
+    lines = [conversation(name, f"the pier of {name}") for name in "abc"]
+    with stopped_by_little_room(0):
+        ingest(indexed, lines)
+    assert not (indexed.state / "canonical" / "feeds.db").exists()
+    with stopped_by_little_room(7):
+        ingest(indexed, lines)
+    with indexed.opened() as local:
+        assert (list(local.archive.segments.names()), local.archive.log.head()) == ([], 0)
+    assert counts(ingest(indexed, lines)) == (3, 3, 0, 0)

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from crdt.errors import BadInput, NotFound
+from node.services import note_roots
 from node.services.ingest_notes import handle
 from node.services.requests import NotesRequest
+from retrieval import note_index
 from tests.node.filled import tree
+from tests.node.little_room import stopped_by_little_room
 from tests.retrieval.archive_kit import Indexed, ignore
 
 
@@ -118,3 +121,15 @@ def test_an_absent_tree_is_refused_and_not_remembered(indexed: Indexed) -> None:
 def test_a_provider_without_a_name_is_refused(indexed: Indexed) -> None:
     with pytest.raises(BadInput):
         ingest(indexed, provider="")
+
+
+def test_little_room_ends_it_between_notes_and_the_next_run_goes_on(
+    indexed: Indexed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(note_roots, "_PROGRESS_NOTES", 1)
+    monkeypatch.setattr(note_index, "_BATCH_NOTES", 1)
+    for looks in (0, 2):
+        with stopped_by_little_room(looks):
+            ingest(indexed)
+    document = ingest(indexed)
+    assert [document[key] for key in ("notes", "records", "unchanged")] == [2, 1, 1]

@@ -11,6 +11,7 @@ import pytest
 
 from node.services import ingest_synthesis
 from tests.node.asking import asked
+from tests.node.little_room import stopped_by_little_room
 from tests.node.services.statement_kit import CRANE, NEWER, Yard, titled
 
 SAID = {"title": "t", "summary": "s"}
@@ -191,3 +192,15 @@ def test_files_are_committed_by_batches(yard: Yard, monkeypatch: pytest.MonkeyPa
         left(yard, {"output": titled(f"Nr {number}")}, str(number) * 32)
     assert counts(yard) == (5, 5, 0, {})
     assert len(yard.kept()) == 5
+
+
+def test_little_room_ends_it_between_files_and_the_next_run_goes_on(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ab" * 16, "cd" * 16):
+        left(yard, {"output": {**SAID, "title": name}, "workspace": "/w"}, name)
+    monkeypatch.setattr(ingest_synthesis, "BATCH_FILES", 1)
+    for looks in (0, 1):
+        with stopped_by_little_room(looks):
+            ingest(yard)
+    assert counts(yard)[1:3] == (1, 2)

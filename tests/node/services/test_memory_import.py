@@ -10,11 +10,11 @@ from typing import cast
 import pytest
 
 from crdt import archive_file
-from crdt.errors import ArchiveRefused, DiskFull, Unavailable
-from node.paths import StatePaths
+from crdt.errors import ArchiveRefused, Unavailable
 from node.services import memory_import, records
 from node.services.catalog import Document
 from node.services.memory_file import FORM, OperationLine, SpaceLine, encode_line
+from tests.node.little_room import stopped_by_little_room
 from tests.node.services.memory_kit import Kept, keeping
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -167,18 +167,11 @@ def test_little_room_stops_an_import_before_the_next_lines(
 ) -> None:
     fill(kept, 5, rounds=20)
     monkeypatch.setattr(memory_import, "BATCH_LINES", 4)
-    refuse, left = memory_import.refuse_on_low_space, iter([True, True])
-
-    def full(paths: StatePaths) -> None:
-        if not next(left, False):
-            raise DiskFull("little is left")
-        refuse(paths)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(memory_import, "refuse_on_low_space", full)
-        with pytest.raises(DiskFull):
+    for looks in (0, 3):
+        with stopped_by_little_room(looks):
             carry(kept, other, tmp_path / "a.jsonl")
-    assert 0 < len(said(other, tmp_path / "b.jsonl")) < len(said(kept, tmp_path / "a.jsonl"))
+        assert bool(said(other, tmp_path / "b.jsonl")) == bool(looks)
+    assert len(said(other, tmp_path / "b.jsonl")) < len(said(kept, tmp_path / "a.jsonl"))
     assert other.call("memory.import", path=str(tmp_path / "a.jsonl"))["unchanged"]
     assert shown(other) == shown(kept)
 
