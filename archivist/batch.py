@@ -17,13 +17,11 @@ from typing import Self
 from archivist.fragments import Made
 from archivist.known import KnownEvents
 from archivist.providers.base import Cursor
+from archivist.sealing import is_bulk
 from crdt.archive import Appended, Archive
 from crdt.events import Fragment
 from crdt.segments import SEGMENT_BYTES_MAX, SEGMENT_FRAGMENTS_MAX
 from retrieval.follow import Applied, ArchiveFollower
-
-BULK_BYTES = 4 << 20
-"""A run that brings more than this is sealed at its end instead of waiting for quiet (DECISIONS.md 19)."""
 
 CursorKey = tuple[str, str]
 """Provider and root."""
@@ -63,7 +61,8 @@ class BatchWriter:
         self._batch = _Batch()
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="archive")
         self._in_flight: Future[None] | None = None
-        self._written_bytes = 0
+        self._added_bytes = 0
+        self._begun = 0
         self.applied = Applied()
 
     def __enter__(self) -> Self:
@@ -86,15 +85,22 @@ class BatchWriter:
         if not self._batch.has_room_for(items):
             self._flush(is_last=False)
         self._batch.made += items
-        self._batch.size_bytes += sum(len(item.body.data) for item in items)
+        size_bytes = sum(len(item.body.data) for item in items)
+        self._batch.size_bytes += size_bytes
+        self._added_bytes += size_bytes
+        self._begun += self._count_new(items)
         self._batch.cursors.setdefault(key, {})[path] = cursor
         self._known.add(items)
+
+    def _count_new(self, items: Sequence[Made]) -> int:
+        """Count the conversations of which nothing is known yet, neither from before nor from this run."""
+        conversations = {item.fragment.conversation_id for item in items}
+        return sum(not self._known.has_conversation(identity) for identity in conversations)
 
     def _flush(self, *, is_last: bool) -> None:
         self._wait()
         batch, self._batch = self._batch, _Batch()
-        self._written_bytes += batch.size_bytes
-        seal = not is_last or self._written_bytes > BULK_BYTES
+        seal = not is_last or is_bulk(self._begun, self._added_bytes)
         self._in_flight = self._pool.submit(self._write, batch, seal)
 
     def _wait(self) -> None:

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import msgspec
 
-from archivist.batch import BULK_BYTES
 from archivist.fragments import Made, Redacts, seal
 from archivist.jsonl import without_lone_surrogates
 from archivist.known import KnownEvents
+from archivist.sealing import is_bulk
 from crdt import archive_file
 from crdt.archive import Archive
 from crdt.archive_file import Line
@@ -124,6 +124,7 @@ class _Staging:
     """Fragments on their way: whole segments are staged, the rest waits.
 
     `repeated` are conversations that several lines hold; only their fragments are remembered to the end.
+    `begun` counts conversations that the archive had nothing of.
     `schema_version` is that of conversations that don't say theirs.
     """
 
@@ -133,6 +134,7 @@ class _Staging:
     segments: list[Segment] = field(default_factory=list)
     made: list[Made] = field(default_factory=list)
     size_bytes: int = 0
+    begun: int = 0
 
     def add(self, made: Made) -> None:
         size = len(made.body.data)
@@ -195,7 +197,7 @@ def _stage(
         done += len(line.data)
         state.on_progress(done, size)
         _take(state, line, conversation, report, staging)
-    if staging.made and (staging.segments or staging.size_bytes > BULK_BYTES):
+    if staging.made and (staging.segments or is_bulk(staging.begun, staging.size_bytes)):
         staging.stage()
 
 
@@ -266,6 +268,7 @@ def _take(
     if made is None:
         _unchanged(state.standing.get(conversation.id), conversation.id, report)
         return
+    staging.begun += not state.known.has_conversation(conversation.id)
     if made.fragment.conversation_id in staging.repeated:
         state.known.add([made])
     staging.add(made)

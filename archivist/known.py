@@ -47,6 +47,11 @@ class KnownEvents:
                 if not waiting:
                     self._pending.pop(item.fragment.conversation_id, None)
 
+    def has_conversation(self, identity: str) -> bool:
+        """Tell whether anything is known of a conversation."""
+        # In this order, since what leaves the pending ones is in the catalog by then.
+        return bool(self._waiting(identity)) or self._catalog.find(identity) is not None
+
     def new_part(self, made: Made) -> Made | None:
         """Leave out events that are known to say the same; None when nothing is left.
 

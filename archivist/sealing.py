@@ -2,7 +2,8 @@
 
 Fragments of a live session come one by one and wait in the log.  They are sealed once there is a segment's
 worth of them, or once nobody has added any for ten minutes (DECISIONS.md 19), which leaves a small segment
-for each pause of a day.  Those are merged from time to time, so that their number stays bounded.
+for each pause of a day.  Those are merged from time to time, so that their number stays bounded.  What a bulk
+import brings waits for nothing.
 """
 
 from __future__ import annotations
@@ -13,11 +14,25 @@ from crdt.manifests import Logged, Segment
 from crdt.segments import SEGMENT_BYTES_MAX, SEGMENT_FRAGMENTS_MAX, Body, build
 
 QUIET_MS = 600_000
+BULK_BYTES = 4 << 20
+BULK_CONVERSATIONS = 32
 SMALL_BYTES = 1 << 20
 """A segment below this size is small."""
 SMALL_MAX = 32
 """Small segments that may lie beside each other: a day of pauses, and no burden to a folder."""
 REASON = "small segments merged"
+
+
+def is_bulk(new_conversations: int, size_bytes: int) -> bool:
+    """Tell whether a run of this size is a bulk import, whose last fragments are sealed at its end.
+
+    `new_conversations` are those that the archive had nothing of, `size_bytes` is of all fragments.  A hook
+    brings an increment of one conversation, and a scan one of each that agents are in, be they two hundred:
+    to seal those would make a tiny segment every few seconds.  But they are known, apart from a few that
+    just began.  Tens of new ones at once, or megabytes, are a history that was there before: nobody will add
+    to most of it, and as rows of the log it would be held twice, first there and then in a segment.
+    """
+    return new_conversations >= BULK_CONVERSATIONS or size_bytes > BULK_BYTES
 
 
 def seal_if_due(archive: Archive, now_ms: int) -> int:

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from archivist import batch
-from archivist.batch import BULK_BYTES, BatchWriter, CursorKey, Destination
+from archivist.batch import BatchWriter, CursorKey, Destination
 from archivist.fragments import Made, seal
 from archivist.known import KnownEvents
 from archivist.providers.base import Cursor
+from archivist.sealing import BULK_BYTES, BULK_CONVERSATIONS
 from crdt.errors import DiskFull
 from crdt.events import Event, Fragment, Kind, Origin, Role
 from crdt.ids import conversation_id, event_id
@@ -108,6 +109,28 @@ def test_little_waits_and_much_is_sealed(kept: Kept, log: Log) -> None:
     with writer(kept, log) as batches:
         batches.add([made("b", text="long " * (BULK_BYTES // 5))], KEY, "one.jsonl", Cursor())
     assert len(kept.archive.current()) == 1
+
+
+def test_many_new_conversations_are_sealed_at_the_end_and_what_comes_to_them_later_waits(
+    kept: Kept, log: Log
+) -> None:
+    few = [f"few{number}" for number in range(BULK_CONVERSATIONS - 1)]
+    many = [f"many{number}" for number in range(BULK_CONVERSATIONS)]
+    held = []
+    for conversations, place in ((few, 0), (many, 0), (many, 1)):
+        with writer(kept, log) as batches:
+            for name in conversations:
+                batches.add([made(name, place)], KEY, f"{name}.jsonl", Cursor())
+        held.append((len(kept.archive.current()), len(kept.archive.log.tails())))
+    assert held == [(0, len(few)), (1, len(few)), (1, len(few) + len(many))]
+    assert names(kept) == len(few) + len(many)
+
+
+def test_a_long_conversation_in_many_parts_is_one_new_one(kept: Kept, log: Log) -> None:
+    with writer(kept, log) as batches:
+        for place in range(BULK_CONVERSATIONS):
+            batches.add([made("a", place)], KEY, "a.jsonl", Cursor(offset=place))
+    assert (len(kept.archive.log.tails()), kept.archive.current()) == (BULK_CONVERSATIONS, {})
 
 
 def test_a_batch_ends_where_a_segment_would_be_full(

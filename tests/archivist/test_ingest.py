@@ -11,6 +11,7 @@ import pytest
 
 from archivist import ingest as ingest_module
 from archivist.redact import Redactor
+from archivist.sealing import BULK_CONVERSATIONS
 from crdt.errors import ArchiveRefused, DiskFull, NotFound
 from crdt.ids import conversation_id, event_id
 from tests.archivist.machine import Machine, archive_file, said
@@ -242,6 +243,21 @@ def test_everything_is_redacted_again(machine: Machine, file: Path) -> None:
     found = machine.conversation("a", "codex")
     assert found.events[0].text == "it is [REDACTED:token]"
     assert found.provenance.redactions == 4
+
+
+def test_a_history_is_sealed_at_the_end_and_what_came_to_it_waits(machine: Machine, file: Path) -> None:
+    names = [f"s{number}" for number in range(BULK_CONVERSATIONS)]
+    for texts, waiting in ((["one"], 0), (["one", "two"], len(names))):
+        machine.ingest(archive_file(file, [said(name, *texts) for name in names]))
+        (segment,) = machine.kept.archive.current().values()
+        assert len(segment.fragments) == len(names)
+        assert len(machine.kept.archive.log.tails()) == waiting
+
+
+def test_a_conversation_of_many_lines_is_one_new_one(machine: Machine, file: Path) -> None:
+    lines = [said("a", *["text"] * number) for number in range(1, BULK_CONVERSATIONS + 1)]
+    machine.ingest(archive_file(file, lines))
+    assert machine.kept.archive.current() == {}
 
 
 def test_many_conversations_are_sealed_and_few_wait(

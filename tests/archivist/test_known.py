@@ -62,6 +62,17 @@ def test_a_new_conversation_is_new(known: KnownEvents) -> None:
     assert known.new_part(whole) is whole
 
 
+def test_a_conversation_is_known_on_its_way_and_once_it_is_there(kept: Kept, known: KnownEvents) -> None:
+    whole = made([event(0)])
+    identity = whole.fragment.conversation_id
+    assert not known.has_conversation(identity)
+    known.add([whole])
+    assert known.has_conversation(identity)
+    kept.append(whole.fragment)
+    known.forget([whole])
+    assert known.has_conversation(identity)
+
+
 def test_events_in_the_archive_are_left_out(kept: Kept, known: KnownEvents) -> None:
     kept.append(made([event(0), event(1)]).fragment)
     again = made(

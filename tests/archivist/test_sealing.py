@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from archivist import sealing
-from archivist.sealing import QUIET_MS, SMALL_MAX, merge_small, seal_if_due
+from archivist.sealing import (
+    BULK_BYTES,
+    BULK_CONVERSATIONS,
+    QUIET_MS,
+    SMALL_MAX,
+    is_bulk,
+    merge_small,
+    seal_if_due,
+)
 from crdt.clock import milliseconds_of
 from crdt.events import Event, Fragment, Kind, Origin, Role
 from crdt.ids import conversation_id, event_id
@@ -40,6 +48,12 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
     """Give an empty archive."""
     with closing(Kept(tmp_path)) as made:
         yield made
+
+
+def test_many_new_conversations_or_many_bytes_are_bulk() -> None:
+    assert not is_bulk(BULK_CONVERSATIONS - 1, BULK_BYTES)
+    assert is_bulk(BULK_CONVERSATIONS, 0)
+    assert is_bulk(0, BULK_BYTES + 1)
 
 
 def test_nothing_is_sealed_where_nothing_waits(kept: Kept) -> None:
