@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,12 @@ from tests.loopback import block_other_machines
 
 FOREIGN = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "SYNTOPICA_DATA", "OPENCODE_DATA_DIR")
 FOREIGN_PREFIXES = ("ATRIUM_", "XDG_")
+
+
+def pytest_configure() -> None:
+    """Take Ctrl-C again where a shell has it ignored for what runs behind it, which every process inherits."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
