@@ -17,7 +17,7 @@ FOREIGN_PREFIXES = ("ATRIUM_", "XDG_")
 
 
 def pytest_configure() -> None:
-    """Take Ctrl-C again where a shell has it ignored for what runs behind it, which every process inherits."""
+    """Take Ctrl-C again where a shell has it ignored for what runs behind it; processes inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
