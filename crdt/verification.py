@@ -25,7 +25,7 @@ Report = Callable[[int, int], None]
 class Damage(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is not as it was written: its kind, where it is, and what is wrong with it.
 
-    `kind` is entry, chain, signature, segment or fragment.
+    `kind` is entry, chain, signature, segment or fragment; or what `store_indexes` says of the file.
     """
 
     kind: str

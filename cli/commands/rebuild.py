@@ -21,6 +21,7 @@ class Options:
 def command(options: Options) -> int:
     """Drop the index and make it anew from archive and notes; nothing is lost by it.
 
+    An index within the feeds' file that doesn't fit its table is made anew as well.
     Ends with 1 where segments are damaged: what is in them is not found until they are whole.
     """
     with progress.shown(lines=not options.as_json) as report:

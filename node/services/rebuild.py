@@ -1,7 +1,8 @@
 """Make everything derived anew from what is canonical, as a use-case.
 
 The new index is built beside the old one, which goes on answering, and takes its place at the end; a
-crash at any point leaves the one or the other.  Segments that nothing names any more are swept.
+crash at any point leaves the one or the other.  Segments that nothing names any more are swept.  What SQLite
+derives within the feeds' own file, its indexes, is made anew only where it does not fit.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crdt.errors import Damaged, Unavailable
+from crdt.store_indexes import fit_indexes
 from node.services.catalog import Document, Progress
 from node.services.level import follow_records, index_note_roots, step
 from node.services.mirror import put_every_record
@@ -21,10 +23,13 @@ if TYPE_CHECKING:
 def handle(local: Local, request: Request, progress: Progress) -> Document:
     """Rebuild; the document counts records, note roots, and segments that could not be read.
 
-    A tree of notes that is gone is counted: its notes are in no index afterwards.
+    `mended_feeds` tells whether an index of the feeds did not fit.  A tree of notes that is gone is counted:
+    its notes are in no index afterwards.
     """
     if not isinstance(request, RebuildRequest):
         raise TypeError(request)
+    # Before anything is read that they might hide.
+    is_mended = fit_indexes(local.feeds)
     _refuse_last_copy(local)
     local.projector.rebuild(step(progress, "projection", "entries"))
     with local.rebuilding() as fresh:
@@ -44,6 +49,7 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
         "notes_roots": roots,
         "missing_roots": missing,
         "damaged_segments": applied.damaged,
+        "mended_feeds": is_mended,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from crdt.store_indexes import faults_of
 from crdt.verification import Checked, Damage, check_archive, check_feed
 from node.services.backup_requests import VerifyRequest
 from node.services.catalog import Document, Progress
@@ -17,6 +18,7 @@ DAMAGE_LISTED_MAX = 200
 _FROM_A_BACKUP = "`atrium restore DIR --replace` puts a backup in its place"
 HINTS = {
     "store": f"keep a copy of the state directory; {_FROM_A_BACKUP}",
+    "index": "`atrium rebuild` makes it anew from its table, and loses nothing",
     "entry": f"ask a machine that has it for `atrium feeds export`, or {_FROM_A_BACKUP}",
     "chain": f"ask a machine that has it for `atrium feeds export`, or {_FROM_A_BACKUP}",
     "signature": f"somebody changed it: {_FROM_A_BACKUP}",
@@ -33,8 +35,8 @@ def handle(local: Local, request: Request, progress: Progress) -> Document:
     began_s = time.monotonic()
     checked = Checked()
     store = local.feeds
-    faults = store.quick_check(thorough=True)
-    checked.damage.extend(Damage(kind="store", where="canonical/feeds.db", what=what) for what in faults)
+    kind, faults = faults_of(store)
+    checked.damage.extend(Damage(kind=kind, where="canonical/feeds.db", what=what) for what in faults)
     heads = store.heads()
     for done, head in enumerate(heads):
         if done % _PROGRESS_FEEDS == 0:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.crdt.index_away import index_away
 from tests.node.asking import asked, items
-from tests.node.filled import archive, fragment_of, opened, tree
+from tests.node.filled import archive, fragment_of, tree
 
 
 @pytest.fixture
@@ -73,20 +74,17 @@ def test_an_entry_that_is_gone_is_missed(root: Path) -> None:
     assert "chain" in kinds(root)
 
 
-def test_an_index_that_lacks_a_row_is_found(root: Path) -> None:
-    path = root / "canonical" / "feeds.db"
-    hidden = "SELECT * FROM sqlite_schema WHERE name = 'clocks'"
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA writable_schema = ON")
-        row = connection.execute(hidden).fetchone()
-        connection.execute("DELETE FROM sqlite_schema WHERE name = 'clocks'")
-    asked(root, "memory.add", text="written while the index was away")
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA writable_schema = ON")
-        connection.execute("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", row)
-    with opened(root) as local:
-        assert local.feeds.quick_check() == []
-    assert kinds(root) == {"store"}
+@pytest.mark.parametrize("index", ["clocks", "of_feed"])
+def test_an_index_that_lacks_a_row_is_found_and_mended_by_what_the_hint_says(root: Path, index: str) -> None:
+    with index_away(root / "canonical" / "feeds.db", index):
+        asked(root, "memory.add", text="written while the index was away")
+    found = [item for item in damage(root) if item["kind"] == "index"]
+    assert found
+    assert all(index in str(item["what"]) and "`atrium rebuild`" in str(item["hint"]) for item in found)
+    assert asked(root, "rebuild")["mended_feeds"] is True
+    assert kinds(root) == set()
+    assert len(items(asked(root, "memory.list"), "items")) == 6
+    assert asked(root, "rebuild")["mended_feeds"] is False
 
 
 def test_a_changed_fragment_that_waits_is_found(root: Path) -> None:
